@@ -29,6 +29,15 @@ export const useDeletedProjects = () =>
     queryFn: async () => (await import('./projects')).listDeletedProjects(),
     staleTime: 0,
   })
+/** Files of a project by words of their names; the previous ones stay until the next ones arrive. */
+export const useFoundNames = (id: string, text: string, limit: number) =>
+  useQuery({
+    queryKey: ['found-names', id, text, limit],
+    queryFn: async () => (await import('./projects')).findFiles(id, text, limit),
+    enabled: id !== '' && text !== '',
+    placeholderData: keepPreviousData,
+    staleTime: 0,
+  })
 /** Lines of the files of a project with a text; searched anew each time, like those of the home. */
 export const useFoundInProject = (id: string, text: string) =>
   useQuery({

@@ -7,6 +7,7 @@ import type {
   FolderToLink,
   FoundInProject,
   FoundPassages,
+  FoundProjectFiles,
   LinkRequest,
   NewProject,
   NoteMentions,
@@ -30,12 +31,40 @@ export const deleteProject = (id: string): Promise<unknown> =>
 export const restoreProject = (id: string): Promise<Project> =>
   dataOf(api.POST('/api/projects/{id}/restore', { params: of(id) })).then(r => r.data)
 
-/** Lists the direct entries of a folder of a project, in the form of those of the home. */
-export async function listProjectFolder(root: Root, path: string): Promise<FolderContent> {
+/** Number of entries of a first page, and the server's maximum. */
+const FIRST_PAGE = 2_000
+const MOST_ENTRIES = 10_000
+
+/** Lists the first direct entries of a folder of a project, at least `wanted`, in the form of those of the home. */
+export async function listProjectFolder(root: Root, path: string, wanted: number): Promise<FolderContent> {
+  let content = await folderPage(root, path, { limit: Math.min(Math.max(wanted, FIRST_PAGE), MOST_ENTRIES) })
+  while (content.pages?.next && content.folders.length + content.files.length < wanted)
+    content = await withNextPage(root, content)
+  return content
+}
+
+/** Reads the next page of a folder. Returns the folder with it. */
+export async function withNextPage(root: Root, known: FolderContent): Promise<FolderContent> {
+  if (!known.pages?.next) return known
+  const page = await folderPage(root, known.path, { limit: MOST_ENTRIES, cursor: known.pages.next })
+  return {
+    ...page,
+    folders: [...known.folders, ...page.folders],
+    files: [...known.files, ...page.files],
+    pages: page.pages ?? { next: null },
+  }
+}
+
+async function folderPage(
+  root: Root,
+  path: string,
+  page: { limit: number; cursor?: string },
+): Promise<FolderContent> {
   const below = path.slice(root.length + 1)
-  const params = { ...of(projectOf(root) ?? ''), query: { path: below } }
+  const params = { ...of(projectOf(root) ?? ''), query: { path: below, ...page } }
   const { data } = await dataOf(api.GET('/api/projects/{id}/files', { params }))
   const content: FolderContent = { path, folders: [], files: [], left_out: data.left_out }
+  if (data.has_more) content.pages = { next: data.next_cursor ?? null }
   for (const { path, type, size, modified_at, ignored } of data.items) {
     if (type === 'folder') content.folders.push({ path: `${root}/${path}`, ignored })
     else
@@ -67,6 +96,10 @@ export const renameFolder = (from: FileRef, to: FileRef): Promise<unknown> =>
 /** Returns the trash id that restores the folder. */
 export const deleteFolder = (folder: FileRef): Promise<string> =>
   dataOf(api.DELETE('/api/projects/{id}/files/{*filepath}', entry(folder))).then(r => r.data.trash)
+
+/** Files found by words of their names and paths, the best first. */
+export const findFiles = (id: string, q: string, limit: number): Promise<FoundProjectFiles> =>
+  dataOf(api.GET('/api/projects/{id}/find', { params: { ...of(id), query: { q, limit } } })).then(r => r.data)
 
 /** Maximum number of lines of a search. */
 const MOST_LINES = 500

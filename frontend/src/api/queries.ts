@@ -177,7 +177,21 @@ async function contentOf(path: string): Promise<FolderContent> {
   // The root itself has no file reference.
   const root = FileRef.parse(`${path}/.`)?.root ?? null
   const project = root && projectOf(root)
-  return project && root ? (await import('./projects')).listProjectFolder(root, path) : listFolder(path)
+  if (!project || !root) return listFolder(path)
+  // A folder that is read again keeps the pages that it had.
+  const known = knownFolder(path)
+  const wanted = known ? known.folders.length + known.files.length : 0
+  return (await import('./projects')).listProjectFolder(root, path, wanted)
+}
+/** Reads the next page of a folder of a project. Returns what shows it. */
+export async function nextOfFolder(root: Root, path: string): Promise<() => void> {
+  const known = knownFolder(path)
+  if (!known?.pages?.next) return () => {}
+  const content = await (await import('./projects')).withNextPage(root, known)
+  return () => {
+    // Unless it has been read again meanwhile.
+    queryClient.setQueryData<FolderContent>(keys.folder(path), now => (now === known ? content : now))
+  }
 }
 /** The cached contents of a root and of the folders below it. */
 export const knownFolders = (root: Root): FolderContent[] =>

@@ -13,6 +13,9 @@ export type FolderToLink = Schemas['FolderToLink']
 export type NewProject = Schemas['NewProject']
 export type ProjectChange = Schemas['ChangedProject']
 export type ProjectFolder = Schemas['ProjectFolder']
+export type FormerLinks = Schemas['FormerLinks']
+export type UpdatedNoteFiles = Schemas['UpdatedNoteFiles']
+export type FoundProjectFiles = Schemas['FoundProjectFiles']
 export type FoundInProject = Schemas['FoundInProject']
 export type FoundPassages = Schemas['FoundProjectPassages']
 export type ProjectPassage = Schemas['ProjectPassage']
@@ -54,6 +57,11 @@ export type DeletedSession = Schemas['DeletedSession']
 export interface FolderContent extends Omit<Schemas['FolderContent'], 'folders' | 'files'> {
   folders: (Schemas['FolderEntry'] & OfProject)[]
   files: FileEntry[]
+  /** Of a large folder of a project: it is read page by page, and its entries are in the server's order. */
+  pages?: {
+    /** The cursor of the next page; null after the last one. */
+    next: string | null
+  }
 }
 export type TrashedFiles = Schemas['TrashedFiles']
 export type TrashedText = Schemas['TrashedText']

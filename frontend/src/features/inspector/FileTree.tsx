@@ -9,6 +9,7 @@ import { FileRef, foldersOf, isBelow, isProject, type Root, shownPath } from '@/
 import { setFold, useFoldsByHand } from '@/stores/folds'
 import { type FileActions, FileMenu } from './FileMenu'
 import { type FolderActions, FolderMenu } from './FolderMenu'
+import { MoreEntries } from './MoreEntries'
 import { rootWords } from './names'
 import { Size, Tokens } from './Tokens'
 import { type FolderOf, type TreeRow, treeRows } from './tree'
@@ -64,7 +65,7 @@ export function FileTree({
     if (file) onOpen(file)
     else if (row.kind === 'folder' && !allOpen) setFold(foldId(row.path), !row.open)
   }
-  const { tree, list, above, stop, setActive, onKeyDown } = useTreeRows({
+  const { tree, list, above, stop, setActive, onKeyDown, focusNext } = useTreeRows({
     rows,
     scroller,
     current,
@@ -118,7 +119,15 @@ export function FileTree({
                 className="flex min-w-0 flex-1 items-center gap-2 py-1 pe-2 touch-row"
               >
                 <RowIcon row={row} problem={problem} />
-                {row.kind === 'rest' ? (
+                {row.kind === 'rest' && row.next !== null ? (
+                  <MoreEntries
+                    root={root}
+                    path={row.path.slice(0, -1)}
+                    next={row.next}
+                    n={row.leftOut}
+                    onFocused={() => focusNext(at)}
+                  />
+                ) : row.kind === 'rest' ? (
                   <span className="min-w-0 flex-1 text-fg-3 text-small">
                     {t(allOpen ? 'moreFound' : isProject(root) ? 'moreInProject' : 'moreInFolder', {
                       n: row.leftOut,

@@ -4,7 +4,7 @@ import type { FileEntry } from '@/api/types'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { useT } from '@/lib/i18n'
-import { createsSkills, type FileRef, isProject, type Root } from '@/lib/roots'
+import { createsSkills, type FileRef, type Root } from '@/lib/roots'
 import type { FileActions } from './FileMenu'
 import { FileTree } from './FileTree'
 import type { FolderActions } from './FolderMenu'
@@ -37,11 +37,7 @@ export function Files({ root, filter, problemOf, current, dirty, onOpen, actions
     return error ? <QueryError error={error} className="p-3" /> : <Skeleton label={t('loading')} rows={3} />
   }
   if (skills.shown.length + top.folders.length + top.files.length === 0) {
-    return (
-      <p className="px-3 py-2 text-fg-3 text-small">
-        {t(wanted ? (isProject(root) ? 'noMatchInProject' : 'noMatch') : 'noFiles')}
-      </p>
-    )
+    return <p className="px-3 py-2 text-fg-3 text-small">{t(wanted ? 'noMatch' : 'noFiles')}</p>
   }
   return (
     <div ref={setScroller} className="scroll max-h-[34vh] min-h-20 px-2 pb-2">

@@ -21,9 +21,11 @@ import { Files } from './Files'
 import type { FolderActions } from './FolderMenu'
 import { deleteFolder, makeFolder, renameFolder } from './folders'
 import { SearchField } from './SearchField'
+import { useNameSearch } from './useNameSearch'
 import { foldId } from './useTree'
 
 const FoundInProject = onDemand(() => import('./FoundInProject'))
+const FoundNames = onDemand(() => import('./FoundNames'))
 const FoundPassages = onDemand(() => import('./FoundPassages'))
 const NewFile = onDemand(() => import('./NewFile'))
 const NewFolder = onDemand(() => import('./NewFolder'))
@@ -46,6 +48,7 @@ export function ProjectFiles({ root }: { root: ProjectRoot }) {
   const readOnly = useReadOnly(root)
   const file = useUi(ui => ui.file)
   const search = useProjectSearch(root)
+  const names = useNameSearch(root, search.inText ? '' : search.text)
   const [naming, setNaming] = useState<Naming>(null)
   const input = useRef<HTMLInputElement>(null)
   /** The folder that the next upload goes to. */
@@ -84,6 +87,8 @@ export function ProjectFiles({ root }: { root: ProjectRoot }) {
         <SearchField
           text={search.text}
           inText={search.inText}
+          nameLabel={t('findFile')}
+          field={names.field}
           onChange={(text, inText) => setProjectSearch(root, { text, inText })}
         />
         {!readOnly && (
@@ -148,29 +153,26 @@ export function ProjectFiles({ root }: { root: ProjectRoot }) {
               <FoundInProject root={root} text={search.text} />
             )}
           </>
+        ) : search.text.trim() !== '' ? (
+          <FoundNames search={names} />
         ) : (
-          <>
-            {search.text.trim() !== '' && (
-              <p className="px-3 pb-1 text-fg-3 text-meta">{t('filesOpenedOnly')}</p>
-            )}
-            <Files
-              root={root}
-              filter={search.text}
-              problemOf={noProblem}
-              current={file && `${file}`}
-              dirty={dirty}
-              onOpen={openFile}
-              actions={
-                readOnly
-                  ? null
-                  : {
-                      onRename: file => setNaming({ kind: 'rename', file }),
-                      onDelete: file => void remove(file),
-                    }
-              }
-              folderActions={readOnly ? null : folderActions}
-            />
-          </>
+          <Files
+            root={root}
+            filter=""
+            problemOf={noProblem}
+            current={file && `${file}`}
+            dirty={dirty}
+            onOpen={openFile}
+            actions={
+              readOnly
+                ? null
+                : {
+                    onRename: file => setNaming({ kind: 'rename', file }),
+                    onDelete: file => void remove(file),
+                  }
+            }
+            folderActions={readOnly ? null : folderActions}
+          />
         )}
       </DropZone>
       {naming?.kind === 'file' && (

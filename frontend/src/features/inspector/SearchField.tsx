@@ -9,11 +9,16 @@ interface Props {
   /** The field searches the text of the files, not their names. */
   inText: boolean
   onChange: (text: string, inText: boolean) => void
+  /** What the field says while it searches names, if not that it filters them. */
+  nameLabel?: string
+  /** What a field has that chooses from a list while it searches names. */
+  field?: Record<string, unknown>
 }
 
 /** Searches the names of the files of a tab, or their text. */
-export function SearchField({ text, inText, onChange }: Props) {
+export function SearchField({ text, inText, onChange, nameLabel, field: own }: Props) {
   const t = useT()
+  const label = inText ? t('findInFiles') : (nameLabel ?? t('filter'))
   const field = useRef<HTMLInputElement>(null)
   return (
     <>
@@ -22,8 +27,9 @@ export function SearchField({ text, inText, onChange }: Props) {
         size="small"
         icon={inText ? TextSearch : Search}
         ref={field}
-        aria-label={t(inText ? 'findInFiles' : 'filter')}
-        placeholder={t(inText ? 'findInFiles' : 'filter')}
+        aria-label={label}
+        placeholder={label}
+        {...(inText ? {} : own)}
         value={text}
         onChange={event => onChange(event.target.value, inText)}
         className="min-w-0 flex-1"

@@ -35,6 +35,8 @@ export interface TreeRow {
   loading: boolean
   /** Of a `rest` row, the number of entries that its folder has beyond those listed. */
   leftOut: number
+  /** Of a `rest` row, the cursor of the entries that can be loaded; null if there are none. */
+  next: string | null
 }
 
 const { compare } = new Intl.Collator(undefined, { numeric: true })
@@ -60,6 +62,8 @@ const ordered = new WeakMap<FolderContent, Pick<FolderContent, 'folders' | 'file
 function inOrder(content: FolderContent) {
   const known = ordered.get(content)
   if (known) return known
+  // The next page of a large folder comes after those that are there.
+  if (content.pages) return content
   const sorted = { folders: byPath(content.folders), files: byPath(content.files) }
   ordered.set(content, sorted)
   return sorted
@@ -106,7 +110,7 @@ export function treeRows(folderOf: FolderOf, root: string, isOpen: (folder: stri
     const row = (path: string, position: number): TreeRow => ({
       ...{ path, name: nameOf(path), kind: 'file', level, position, siblings },
       ...{ file: null, open: false, tokens: null, ignored: false },
-      ...{ problem: null, loading: false, leftOut: 0 },
+      ...{ problem: null, loading: false, leftOut: 0, next: null },
     })
     folders.forEach(({ path, tokens = null, ignored = false }, i) => {
       const open = isOpen(path)
@@ -121,7 +125,8 @@ export function treeRows(folderOf: FolderOf, root: string, isOpen: (folder: stri
       rows.push({ ...row(path, folders.length + i + 1), file, tokens, ignored })
     })
     if (content.left_out > 0) {
-      rows.push({ ...row(`${content.path}/`, siblings), kind: 'rest', leftOut: content.left_out })
+      const rest: TreeRow = { ...row(`${content.path}/`, siblings), kind: 'rest' }
+      rows.push({ ...rest, leftOut: content.left_out, next: content.pages?.next ?? null })
     }
   }
   const top = folderOf(root)?.content

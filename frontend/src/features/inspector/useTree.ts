@@ -1,9 +1,8 @@
 import { useDeferredValue, useMemo } from 'react'
-import { knownFolder, knownFolders, useFiles, useFolders, useFoundFiles, useSkills } from '@/api/queries'
+import { knownFolder, useFiles, useFolders, useFoundFiles, useSkills } from '@/api/queries'
 import type { FileEntry } from '@/api/types'
-import { matches } from '@/lib/match'
 import { reasonOf } from '@/lib/reason'
-import { createsSkills, isProject, type Root } from '@/lib/roots'
+import { createsSkills, type Root } from '@/lib/roots'
 import { useFoldsByHand } from '@/stores/folds'
 import { type FolderOf, foldersIn, openFolders } from './tree'
 
@@ -22,11 +21,9 @@ const NONE: readonly FileEntry[] = []
 export function useTree(root: Root, wanted: string): Tree {
   const skills = useSkillFolders(root, wanted)
   const found = useFoundFolders(root, useDeferredValue(wanted))
-  const open = useOpenFolders(root, wanted === '' || isProject(root))
-  const opened = useOpenedFolders(root, wanted, open.folderOf)
+  const open = useOpenFolders(root, wanted === '')
   if (createsSkills(root)) return skills
-  if (wanted === '') return open
-  return isProject(root) ? opened : found
+  return wanted === '' ? open : found
 }
 
 /** Loads a folder when it is opened. */
@@ -46,25 +43,10 @@ function useOpenFolders(root: Root, enabled: boolean): Tree {
 }
 
 function useFoundFolders(root: Root, wanted: string): Tree {
-  const enabled = wanted !== '' && !createsSkills(root) && !isProject(root)
+  const enabled = wanted !== '' && !createsSkills(root)
   const { data, error } = useFoundFiles({ words: wanted, root }, enabled)
   const folderOf = useMemo(() => inList(data?.files, root, data?.more ? 1 : 0), [data, root])
   return { folderOf, allOpen: true, error }
-}
-
-/** The files of a project that are found in the folders opened so far: the server finds no names in projects. */
-function useOpenedFolders(root: Root, wanted: string, open: FolderOf): Tree {
-  const enabled = wanted !== '' && isProject(root)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: when an open folder changes, what is known changes
-  const folderOf = useMemo(() => {
-    if (!enabled) return () => undefined
-    const files = knownFolders(root).flatMap(content => content.files)
-    return inList(
-      files.filter(({ path }) => matches(path.slice(root.length), wanted)),
-      root,
-    )
-  }, [enabled, root, wanted, open])
-  return { folderOf, allOpen: true, error: null }
 }
 
 /** Lists all files of skills, because skills are few; omits those that the list of skills has already. */

@@ -50,6 +50,15 @@ export function useTreeRows<Row extends TreeItem>({ rows, scroller, current, foc
   })
   /** The row that gets the focus as soon as it is in the document. */
   const wanted = useRef(focused)
+  /** The index of which the row gets the focus as soon as there are other rows. */
+  const wantedAt = useRef<{ at: number; rows: readonly Row[] } | null>(null)
+  useLayoutEffect(() => {
+    const next = wantedAt.current
+    if (!next || next.rows === rows) return
+    wantedAt.current = null
+    wanted.current = rows[next.at]?.path ?? null
+    setActive(wanted.current)
+  }, [rows])
   useLayoutEffect(() => {
     if (wanted.current === null) return
     const at = rows.findIndex(row => row.path === wanted.current)
@@ -75,5 +84,9 @@ export function useTreeRows<Row extends TreeItem>({ rows, scroller, current, foc
     wanted.current = rows[to]?.path ?? null
     setActive(wanted.current)
   }
-  return { tree, list, above, stop, setActive, onKeyDown }
+  /** Focuses the row that will be at this index when the rows have changed. */
+  const focusNext = (at: number) => {
+    wantedAt.current = { at, rows }
+  }
+  return { tree, list, above, stop, setActive, onKeyDown, focusNext }
 }

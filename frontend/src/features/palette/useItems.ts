@@ -1,12 +1,14 @@
+import { useFoundNames } from '@/api/projectQueries'
 import { useFoundFiles, useSessions } from '@/api/queries'
 import { chordOf, keysOf, useChosenChords } from '@/app/chords'
 import { useCommandContext } from '@/app/commandContext'
 import { runCommand } from '@/app/commands'
 import { useEnabledCommands } from '@/app/useEnabled'
 import { focusText } from '@/features/editor/focusText'
+import { useShownProject } from '@/features/inspector/useShownProject'
 import { useT } from '@/lib/i18n'
 import { matches } from '@/lib/match'
-import { FileRef } from '@/lib/roots'
+import { FileRef, projectRoot } from '@/lib/roots'
 import { openFile, showMiddle } from '@/stores/ui'
 import type { Item } from './item'
 
@@ -20,7 +22,13 @@ export function useItems(query: string): Item[] {
   const chosen = useChosenChords()
   const sessions = useSessions().data ?? []
   const files = useFoundFiles({ words: query.trim(), limit: MOST }).data?.files ?? []
+  const project = useShownProject()
+  const names = useFoundNames(project ?? '', query.trim(), MOST).data?.items ?? []
   const commands = useEnabledCommands(context)
+  const open = (file: FileRef) => {
+    openFile(file)
+    focusText(file)
+  }
   const all: Item[] = [
     // A command on the focused message has no message here, because the palette has the focus.
     ...commands
@@ -53,13 +61,19 @@ export function useItems(query: string): Item[] {
       keys: [],
       run: () => {
         const file = FileRef.parse(f.path)
-        if (!file) return
-        openFile(file)
-        focusText(file)
+        if (file) open(file)
       },
     })),
   ]
   const found = all.filter(item => matches(item.text, query))
+  // The server has found them by more than their words, the best first.
+  if (project !== null && query.trim() !== '')
+    found.push(
+      ...names.map(({ path }) => {
+        const file = FileRef.of(projectRoot(project), path)
+        return { id: `${file}`, group: 'files' as const, text: path, keys: [], run: () => open(file) }
+      }),
+    )
   return (['commands', 'sessions', 'files'] as const).flatMap(group =>
     found.filter(item => item.group === group).slice(0, query.trim() === '' ? FIRST : MOST),
   )
