@@ -215,6 +215,10 @@ export const openBelow = (folder: string): FileRef[] =>
     return file ?? []
   })
 
+/** Asks whether links to a renamed file or folder of a project follow it. The code is loaded when it is needed. */
+export const askAboutLinks = async (from: FileRef, to: FileRef): Promise<void> =>
+  (await import('@/features/notes/formerLinks')).offerLinks(from, to)
+
 /** Returns null on success, else the reason. Unsaved edits move along. */
 export async function rename(file: FileRef, to: FileRef): Promise<string | null> {
   if (to === file) return null
@@ -223,6 +227,7 @@ export async function rename(file: FileRef, to: FileRef): Promise<string | null>
     const { etag } = await renameFile(`${file}`, `${to}`, buffer?.base.etag || null)
     follow(file, to, etag)
     refreshFiles(file, to)
+    if (isProject(file.root)) void askAboutLinks(file, to)
     return null
   } catch (error) {
     return reasonOf(error)

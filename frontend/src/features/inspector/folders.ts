@@ -2,7 +2,7 @@
 import { restoreFile } from '@/api/endpoints'
 import * as api from '@/api/projects'
 import { refreshFiles } from '@/api/queries'
-import { follow, leave, openBelow } from '@/features/editor/actions'
+import { askAboutLinks, follow, leave, openBelow } from '@/features/editor/actions'
 import { isDirty } from '@/features/editor/buffer'
 import { useTabs } from '@/features/editor/tabs'
 import { t } from '@/lib/i18n'
@@ -38,6 +38,7 @@ export async function renameFolder(from: FileRef, to: FileRef): Promise<string |
       follow(file, FileRef.of(to.root, `${to.path}${file.path.slice(from.path.length)}`))
     refreshFiles(from, to)
     setFold(foldId(`${to}`), true)
+    void askAboutLinks(from, to)
     return null
   } catch (error) {
     return reasonOf(error)
