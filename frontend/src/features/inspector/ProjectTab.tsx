@@ -101,6 +101,11 @@ export function ProjectTab() {
           )}
         </p>
       )}
+      {project?.commands_problem && (
+        <p className="px-3 pb-1.5 text-fg-3 text-small [overflow-wrap:anywhere]">
+          {project.commands_problem}
+        </p>
+      )}
       {id === null ? (
         <div className="flex flex-col items-center gap-2 px-3 py-4 text-center text-fg-3 text-small">
           <p>{t('projectTabHint')}</p>
