@@ -26,10 +26,12 @@ export async function whole<Item>(read: (query: { limit: number; cursor?: string
 export const listProjects = (): Promise<Project[]> =>
   whole(query => dataOf(api.GET('/api/projects', { params: { query } })).then(r => r.data))
 
-/** The ids of the conversations that are bound to a project. Archived ones are not among them. */
+/** The ids of the conversations that are bound to a project, archived ones too. */
 export const listBound = async (project_id: string): Promise<string[]> => {
   const all = await whole(query =>
-    dataOf(api.GET('/api/conversations', { params: { query: { ...query, project_id } } })).then(r => r.data),
+    dataOf(
+      api.GET('/api/conversations', { params: { query: { ...query, project_id, archived: true } } }),
+    ).then(r => r.data),
   )
   return all.map(({ id }) => id)
 }

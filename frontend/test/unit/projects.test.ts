@@ -40,7 +40,7 @@ it('a list is read to its end, page by page', async () => {
   expect((await listProjects()).map(({ id }) => id)).toEqual(['a', 'b', 'c'])
   expect(asked).toEqual(['/api/projects?limit=100', '/api/projects?limit=100&cursor=b'])
   expect(await listBound('p 1')).toEqual(['a', 'b', 'c'])
-  expect(asked[3]).toBe('/api/conversations?limit=100&cursor=b&project_id=p%201')
+  expect(asked[3]).toBe('/api/conversations?limit=100&cursor=b&project_id=p%201&archived=true')
 })
 
 it('a list that cannot be read is a failure', async () => {
