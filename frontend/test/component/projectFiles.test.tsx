@@ -128,6 +128,11 @@ it('a file is found by its name and opened by keys, in Chinese too', async () =>
   expect(active()).toBe('绿茶 2.md')
   fireEvent.keyDown(field, { key: 'Enter' })
   expect(useUi.getState().file).toBe(file('project/tea/绿茶 2.md'))
+  // Enter before the list has followed opens nothing of the former list.
+  fireEvent.change(field, { target: { value: '茶' } })
+  fireEvent.keyDown(field, { key: 'Enter' })
+  expect(useUi.getState().file).toBe(file('project/tea/绿茶 2.md'))
+  await vi.waitFor(() => expect(useUi.getState().file).toBe(file('project/tea/茶/绿茶.md')))
 })
 
 it('links follow a renamed note only when a person says so, and can be undone', async () => {

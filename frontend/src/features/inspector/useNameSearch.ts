@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useId, useState } from 'react'
+import { type KeyboardEvent, useEffect, useId, useState } from 'react'
 import { useFoundNames } from '@/api/projectQueries'
 import type { FoundProjectFiles } from '@/api/types'
 import { useComposition } from '@/lib/ime'
@@ -38,8 +38,19 @@ export function useNameSearch(root: ProjectRoot, text: string): NameSearch {
     setChosen({ query, at: index })
     openFile(FileRef.of(root, file.path))
   }
+  // The list may still be that of what was typed before: Enter then waits for the new one.
+  const isStale = data?.query !== query
+  const [entered, setEntered] = useState<string | null>(null)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the list has arrived
+  useEffect(() => {
+    if (entered === null || isStale) return
+    setEntered(null)
+    if (entered === query) pick(active)
+  }, [entered, isStale])
   const onKeyDown = (event: KeyboardEvent) => {
-    if (composition.owns(event) || !files?.length) return
+    if (composition.owns(event)) return
+    if (event.key === 'Enter' && isStale && query !== '') setEntered(query)
+    if (isStale || !files?.length) return
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step) setChosen({ query, at: (active + step + files.length) % files.length })
     else if (event.key === 'Enter') pick(active)
