@@ -62,7 +62,7 @@ for (const { look, small, given } of LOOKS)
 
     await page.keyboard.press('Control+Comma')
     await dialog(page)
-      .getByText(/^(Your tools|您的工具)$/)
+      .getByText(/^(Your tools|你的工具)$/)
       .click()
     const tool = name => dialog(page).getByRole('switch', { name: new RegExp(`^(Use|使用) ${name}$`) })
     await expect(tool('weather')).toBeDisabled()

@@ -34,3 +34,6 @@ export const afterSignOut = (): string => proxy()?.logout_url ?? '/'
 /** Whether the person is known to be an administrator. */
 export const isAdmin = (): boolean =>
   isMulti() && queryClient.getQueryData<Person>(peopleKeys.profile)?.role === 'admin'
+
+/** Whether the person may see and change the settings, providers and models of the server. */
+export const mayConfigure = (): boolean => !isMulti() || isAdmin()

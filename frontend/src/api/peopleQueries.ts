@@ -1,6 +1,6 @@
 /** Cached reads about accounts. They are loaded with what shows them. */
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { peopleKeys as keys } from './multi'
+import { isMulti, peopleKeys as keys } from './multi'
 import {
   type AuditFilter,
   getAuthMode,
@@ -19,6 +19,12 @@ export const useAuthMode = () =>
 /** Read only where there are accounts. */
 export const useProfile = (multi: boolean) =>
   useQuery({ queryKey: keys.profile, queryFn: getProfile, enabled: multi })
+/** Whether the person may see and change the settings, providers and models of the server; undefined until it is known. */
+export function useMayConfigure(): boolean | undefined {
+  const multi = isMulti()
+  const { data } = useProfile(multi)
+  return multi ? data && data.role === 'admin' : true
+}
 export const useTokens = () => useQuery({ queryKey: keys.tokens, queryFn: listTokens, staleTime: 0 })
 export const usePeople = () => useQuery({ queryKey: keys.people, queryFn: listPeople, staleTime: 0 })
 /** What people use. Sizes of homes are measured after the first request, so it is asked again until all are there. */

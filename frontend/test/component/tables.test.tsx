@@ -12,7 +12,7 @@ import { FolderTab } from '@/features/inspector/FolderTab'
 import Inspector from '@/features/inspector/Inspector'
 import { TABS } from '@/features/inspector/tabs'
 import Settings from '@/features/settings/Settings'
-import { SECTIONS } from '@/features/settings/sections'
+import { sections } from '@/features/settings/sections'
 import { t } from '@/lib/i18n'
 import { ROOT_TRAITS, ROOTS } from '@/lib/roots'
 import { type OpenDialog, useUi } from '@/stores/ui'
@@ -159,7 +159,7 @@ it('a search in the settings leaves the sections that contain its words', () => 
   expect(sought('EXPORT json')).toEqual([t('settingsData')])
   expect(sought('no such setting')).toEqual([])
   screen.getByText(t('nothingFound'))
-  expect(sought('')).toHaveLength(SECTIONS.length)
+  expect(sought('')).toHaveLength(sections(true).length)
 })
 
 it('a section of the settings is reached from the list of sections', () => {
@@ -174,7 +174,7 @@ it('a section of the settings is reached from the list of sections', () => {
 
 it('the settings show every section under its title', () => {
   show(<Settings open onOpenChange={() => {}} />)
-  for (const { title } of SECTIONS) {
+  for (const { title } of sections(true)) {
     const section = screen.getByRole('region', { name: t(title) })
     expect(within(section).getByRole('heading', { level: 3 }).textContent).toBe(t(title))
     expect(section.textContent).not.toBe(t(title))

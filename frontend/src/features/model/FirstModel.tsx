@@ -1,8 +1,10 @@
 import { type ReactNode, useId } from 'react'
+import { useMayConfigure } from '@/api/peopleQueries'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
 import { FindButton } from '@/features/providers/FindButton'
+import { OwnProviders } from '@/features/providers/OwnProviders'
 import { useFold } from '@/stores/folds'
 import { ConnectProvider } from './ConnectProvider'
 import { DEMO } from './demo'
@@ -12,6 +14,7 @@ import { Way } from './Way'
 export default function FirstModel({ onDone }: { onDone: () => void }) {
   const t = useT()
   const id = useId()
+  const ofServer = useMayConfigure()
   return (
     <section
       aria-labelledby={id}
@@ -20,6 +23,21 @@ export default function FirstModel({ onDone }: { onDone: () => void }) {
       <h3 id={id} className="font-semibold">
         {t('modelConnect')}
       </h3>
+      {ofServer && <OfServer onDone={onDone} />}
+      {ofServer === false && (
+        <div className="mt-1">
+          <OwnProviders />
+        </div>
+      )}
+    </section>
+  )
+}
+
+/** The ways to a model for everybody on the server. */
+function OfServer({ onDone }: { onDone: () => void }) {
+  const t = useT()
+  return (
+    <>
       <p className="mt-0.5 mb-3 text-fg-2">{t('firstModelBody')}</p>
       <ConnectProvider onDone={onDone} />
       <div className="mt-4 border-t pt-2">
@@ -34,7 +52,7 @@ export default function FirstModel({ onDone }: { onDone: () => void }) {
           </ol>
         </OtherWay>
       </div>
-    </section>
+    </>
   )
 }
 

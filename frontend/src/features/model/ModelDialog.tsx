@@ -1,5 +1,7 @@
+import { useMayConfigure } from '@/api/peopleQueries'
 import type { ModelStatus } from '@/api/types'
 import { Dialog } from '@/components/ui/Dialog'
+import { OwnProviders } from '@/features/providers/OwnProviders'
 import { type Key, useT } from '@/lib/i18n'
 import '@/lib/later'
 import { ConnectProvider } from './ConnectProvider'
@@ -26,6 +28,7 @@ interface Props {
 /** The current model, its state, and how to connect a better one. */
 export default function ModelDialog({ model, open, onOpenChange }: Props) {
   const t = useT()
+  const ofServer = useMayConfigure()
   const words = model ? stateOf(model, t).words : ''
   const detail = model && detailOf(model, words)
   return (
@@ -40,7 +43,18 @@ export default function ModelDialog({ model, open, onOpenChange }: Props) {
           )}
         </div>
       )}
-      <ConnectProvider className="mb-4 rounded-lg border bg-card p-3" onDone={() => onOpenChange(false)} />
+      {ofServer && <OfServer onDone={() => onOpenChange(false)} />}
+      {ofServer === false && <OwnProviders />}
+    </Dialog>
+  )
+}
+
+/** The ways in which a model is connected for everybody on the server. */
+function OfServer({ onDone }: { onDone: () => void }) {
+  const t = useT()
+  return (
+    <>
+      <ConnectProvider className="mb-4 rounded-lg border bg-card p-3" onDone={onDone} />
       <p className="mb-3 text-[13px] text-fg-2">{t('modelHelpIntro')}</p>
       <ol className="space-y-3 text-[13px]">
         <Way title={t('modelHelpEnv')} lines="cp .env.example .env" />
@@ -48,6 +62,6 @@ export default function ModelDialog({ model, open, onOpenChange }: Props) {
           <Way key={way.title} title={t(way.title)} lines={way.lines} />
         ))}
       </ol>
-    </Dialog>
+    </>
   )
 }

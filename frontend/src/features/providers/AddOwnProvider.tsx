@@ -9,8 +9,7 @@ import { Field } from '@/features/model/Field'
 import { ProviderChoice } from '@/features/model/ProviderChoice'
 import { PRESETS, type Preset } from '@/features/model/presets'
 import { useT } from '@/lib/i18n'
-import { reasonOf } from '@/lib/reason'
-import { keepOwn } from './ownChanges'
+import { bringIntoView, keepOwn, ownReason } from './ownChanges'
 
 /** Connects a provider: the server asks it for its models before anything is kept. */
 export function AddOwnProvider({ onDone }: { onDone: () => void }) {
@@ -40,7 +39,7 @@ export function AddOwnProvider({ onDone }: { onDone: () => void }) {
     if (!add.isPending) add.mutate()
   }
   return (
-    <form onSubmit={submit} className="space-y-3 rounded-lg border bg-card p-3 text-[13px]">
+    <form onSubmit={submit} noValidate className="space-y-3 rounded-lg border bg-card p-3 text-[13px]">
       <ProviderChoice chosen={preset} onChoose={setPreset} />
       {!preset && (
         <>
@@ -54,7 +53,7 @@ export function AddOwnProvider({ onDone }: { onDone: () => void }) {
         onChange={setKey}
         type="password"
       />
-      {add.error && <ErrorText>{reasonOf(add.error)}</ErrorText>}
+      {add.error && <ErrorText ref={bringIntoView}>{ownReason(add.error)}</ErrorText>}
       <div className="flex flex-wrap items-center justify-between gap-3">
         <p className="min-w-[20ch] flex-1 text-fg-3 text-meta">{t('ownProviderKept')}</p>
         <Button

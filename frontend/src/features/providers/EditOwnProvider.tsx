@@ -6,8 +6,7 @@ import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { Field } from '@/features/model/Field'
 import { useT } from '@/lib/i18n'
-import { reasonOf } from '@/lib/reason'
-import { keepOwn } from './ownChanges'
+import { bringIntoView, keepOwn, ownReason } from './ownChanges'
 
 interface Props {
   provider: OwnProvider
@@ -65,7 +64,7 @@ export function EditOwnProvider({ provider, onDone }: Props) {
           </ul>
         </fieldset>
       )}
-      {save.error && <ErrorText>{reasonOf(save.error)}</ErrorText>}
+      {save.error && <ErrorText ref={bringIntoView}>{ownReason(save.error)}</ErrorText>}
       <div className="flex justify-end gap-2">
         <Button onClick={onDone}>{t('cancel')}</Button>
         <Button type="submit" look="solid" disabled={save.isPending || name.trim() === ''}>

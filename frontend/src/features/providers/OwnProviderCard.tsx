@@ -1,30 +1,42 @@
 import { Pencil, RefreshCw, Trash2 } from 'lucide-react'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { checkOwnProvider, removeOwnProvider } from '@/api/ownProviders'
 import type { OwnProvider } from '@/api/types'
-import { Button, IconButton } from '@/components/ui/Button'
+import { IconButton } from '@/components/ui/Button'
+import { ConfirmLine } from '@/features/project/ConfirmLine'
 import { cn } from '@/lib/cn'
-import { say, useT } from '@/lib/i18n'
-import { failureIn } from '@/lib/server'
+import { useT } from '@/lib/i18n'
 import { EditOwnProvider } from './EditOwnProvider'
-import { changeOwn } from './ownChanges'
+import { changeOwn, ownProblem } from './ownChanges'
 import { DOT, stateOf } from './state'
 
 const KEYS = { none: 'providerNoKey', set: 'ownKeySet', unreadable: 'ownKeyUnreadable' } as const
 
+interface Props {
+  provider: OwnProvider
+  /** It is removed, and the button that was pressed with it. */
+  onRemoved: () => void
+}
+
 /** A provider of the person: its true state, and what can be done with it. */
-export function OwnProviderCard({ provider }: { provider: OwnProvider }) {
+export function OwnProviderCard({ provider, onRemoved }: Props) {
   const t = useT()
   const { id, name, base_url: address, detail, models } = provider
   const [mode, setMode] = useState<'edit' | 'remove' | null>(null)
   const [busy, setBusy] = useState(false)
   const { words, tone } = stateOf(provider, t)
-  const problem =
-    detail && (failureIn(say, detail.code, { ...detail.params, message: detail.message }) ?? detail.message)
+  const problem = detail && ownProblem(detail)
+  const editButton = useRef<HTMLButtonElement>(null)
+  const removeButton = useRef<HTMLButtonElement>(null)
   const checkNow = async () => {
     setBusy(true)
     await changeOwn(checkOwnProvider(id))
     setBusy(false)
+  }
+  const remove = async () => {
+    removeButton.current?.focus()
+    setMode(null)
+    if (await changeOwn(removeOwnProvider(id))) onRemoved()
   }
   const toggle = (wanted: 'edit' | 'remove') => setMode(mode === wanted ? null : wanted)
   return (
@@ -53,6 +65,7 @@ export function OwnProviderCard({ provider }: { provider: OwnProvider }) {
           <RefreshCw size={13} aria-hidden className={cn(busy && 'spin')} />
         </IconButton>
         <IconButton
+          ref={editButton}
           size="smallIcon"
           label={t('providerEdit', { name })}
           aria-expanded={mode === 'edit'}
@@ -61,6 +74,7 @@ export function OwnProviderCard({ provider }: { provider: OwnProvider }) {
           <Pencil size={13} aria-hidden />
         </IconButton>
         <IconButton
+          ref={removeButton}
           size="smallIcon"
           label={t('providerRemove', { name })}
           aria-expanded={mode === 'remove'}
@@ -69,16 +83,26 @@ export function OwnProviderCard({ provider }: { provider: OwnProvider }) {
           <Trash2 size={13} aria-hidden />
         </IconButton>
       </div>
-      {mode === 'edit' && <EditOwnProvider provider={provider} onDone={() => setMode(null)} />}
+      {mode === 'edit' && (
+        <EditOwnProvider
+          provider={provider}
+          onDone={() => {
+            editButton.current?.focus()
+            setMode(null)
+          }}
+        />
+      )}
       {mode === 'remove' && (
-        <div className="mt-2 flex flex-wrap items-center gap-2 border-t pt-2 text-small">
-          <p className="min-w-[24ch] flex-1 text-fg-2">{t('providerRemoveSure', { name })}</p>
-          <Button size="small" onClick={() => setMode(null)}>
-            {t('cancel')}
-          </Button>
-          <Button size="small" look="danger" onClick={() => void changeOwn(removeOwnProvider(id))}>
-            {t('providerRemove', { name })}
-          </Button>
+        <div className="mt-2">
+          <ConfirmLine
+            question={t('ownProviderRemoveSure', { name })}
+            action={t('providerRemoveNow')}
+            onCancel={() => {
+              removeButton.current?.focus()
+              setMode(null)
+            }}
+            onConfirm={() => void remove()}
+          />
         </div>
       )}
     </article>

@@ -34,7 +34,7 @@ export function OwnProviders() {
       <ul className="space-y-2">
         {data.providers.map(provider => (
           <li key={provider.id}>
-            <OwnProviderCard provider={provider} />
+            <OwnProviderCard provider={provider} onRemoved={() => add.current?.focus()} />
           </li>
         ))}
       </ul>

@@ -1,3 +1,4 @@
+import { mayConfigure } from '@/api/multi'
 import { useAlways } from '@/api/queries'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { forget } from '@/features/approvals/actions'
@@ -15,14 +16,16 @@ export function Approvals() {
   return (
     <div className="space-y-3">
       <ConfigRows part="approvals" />
-      <Disclosure
-        open={open}
-        onToggle={setOpen}
-        summaryClass="rounded-md py-1 text-fg-2 text-small hover:text-fg"
-        summary={<span className="me-auto">{t('settingsToolRules')}</span>}
-      >
-        <ConfigRows part="toolRules" />
-      </Disclosure>
+      {mayConfigure() && (
+        <Disclosure
+          open={open}
+          onToggle={setOpen}
+          summaryClass="rounded-md py-1 text-fg-2 text-small hover:text-fg"
+          summary={<span className="me-auto">{t('settingsToolRules')}</span>}
+        >
+          <ConfigRows part="toolRules" />
+        </Disclosure>
+      )}
       <div>
         <h4 className="mb-1 font-semibold text-small">{t('settingsApprovals')}</h4>
         <p className="mb-2 text-fg-2 text-small">{t('settingsApprovalsHint')}</p>

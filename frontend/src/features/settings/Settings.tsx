@@ -1,5 +1,6 @@
 import { Search } from 'lucide-react'
 import { useId, useState } from 'react'
+import { useMayConfigure } from '@/api/peopleQueries'
 import { useSettings } from '@/api/queries'
 import { Banner } from '@/components/ui/Banner'
 import { Dialog } from '@/components/ui/Dialog'
@@ -8,7 +9,7 @@ import { type Key, useT } from '@/lib/i18n'
 import { matches } from '@/lib/match'
 import '@/lib/later'
 import { labelsOf, namesOf } from './config'
-import { SECTIONS, type SettingsSection } from './sections'
+import { type SettingsSection, sections } from './sections'
 
 interface Props {
   open: boolean
@@ -20,14 +21,15 @@ interface Props {
 export default function Settings({ open, onOpenChange, search = '' }: Props) {
   const t = useT()
   const id = useId()
+  const admin = useMayConfigure() === true
   const [query, setQuery] = useState(search)
   const words = ({ title, hint, contains }: SettingsSection): Key[] => [
     title,
     ...(hint ? [hint] : []),
     ...contains,
   ]
-  const found = SECTIONS.filter(section => {
-    const { part } = section
+  const found = sections(admin).filter(section => {
+    const part = admin ? section.part : undefined
     const names = part ? [...labelsOf(part).map(key => t(key)), ...namesOf(part)] : []
     return matches([...words(section).map(key => t(key)), ...names].join(' '), query)
   })
@@ -67,7 +69,7 @@ export default function Settings({ open, onOpenChange, search = '' }: Props) {
           </nav>
         </div>
         <div className="min-w-0 flex-1 space-y-6">
-          <ConfigWarnings />
+          {admin && <ConfigWarnings />}
           {found.length === 0 && (
             <p role="status" className="text-fg-3 text-small">
               {t('nothingFound')}

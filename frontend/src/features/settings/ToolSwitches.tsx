@@ -1,4 +1,4 @@
-import { isAdmin, isMulti } from '@/api/multi'
+import { isMulti, mayConfigure } from '@/api/multi'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
@@ -16,7 +16,7 @@ export function ToolSwitches() {
           <OwnTools />
         </Part>
       )}
-      {(!multi || isAdmin()) && (
+      {mayConfigure() && (
         <Part id="tool-switches" title={t(multi ? 'settingsToolsForAll' : 'settingsToolSwitches')}>
           <p className="mb-2 text-fg-2 text-small">{t('settingsToolSwitchesHint')}</p>
           <ConfigRows part="tools" />

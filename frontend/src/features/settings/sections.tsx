@@ -1,6 +1,6 @@
-/** Every section of the settings, in order. */
+/** The sections of the settings, in order. */
 import type { ComponentType } from 'react'
-import { isAdmin, isMulti } from '@/api/multi'
+import { isMulti, mayConfigure } from '@/api/multi'
 import { ShortcutList } from '@/app/ShortcutList'
 import { OwnProviders } from '@/features/providers/OwnProviders'
 import { ProvidersSection } from '@/features/providers/ProvidersSection'
@@ -20,14 +20,18 @@ export interface SettingsSection {
   id: string
   title: Key
   hint?: Key
+  /** The hint for those who may not configure the server, if it is another one. */
+  hintForOthers?: Key
   /** Its settings, by which a search finds it. */
   contains: readonly Key[]
   /** Its part of config.yml, by whose settings a search finds it too. */
   part?: Part
+  /** It has settings of the server and nothing else. */
+  ofServer?: true
   Content: ComponentType
 }
 
-export const SECTIONS: readonly SettingsSection[] = [
+const ALL: readonly SettingsSection[] = [
   {
     id: 'general',
     title: 'general',
@@ -53,7 +57,7 @@ export const SECTIONS: readonly SettingsSection[] = [
     Content: () => (
       <div className="space-y-3">
         {isMulti() && <OwnProviders />}
-        {(!isMulti() || isAdmin()) && (
+        {mayConfigure() && (
           <>
             {isMulti() && <h4 className="pt-2 font-semibold text-[13px]">{t('providersForAll')}</h4>}
             <ProvidersSection />
@@ -68,12 +72,14 @@ export const SECTIONS: readonly SettingsSection[] = [
     title: 'settingsAgent',
     contains: [],
     part: 'agent',
+    ofServer: true,
     Content: () => <ConfigRows part="agent" />,
   },
   {
     id: 'approvals',
     title: 'settingsRules',
     hint: 'settingsRulesHint',
+    hintForOthers: 'settingsRulesOfServer',
     contains: ['settingsApprovals', 'settingsToolRules'],
     part: 'approvals',
     Content: Approvals,
@@ -112,6 +118,7 @@ export const SECTIONS: readonly SettingsSection[] = [
     title: 'settingsNetwork',
     contains: [],
     part: 'network',
+    ofServer: true,
     Content: () => <ConfigRows part="network" />,
   },
   {
@@ -119,6 +126,7 @@ export const SECTIONS: readonly SettingsSection[] = [
     title: 'settingsServer',
     contains: [],
     part: 'server',
+    ofServer: true,
     Content: () => <ConfigRows part="server" />,
   },
   { id: 'keys', title: 'shortcuts', hint: 'keysHint', contains: [], Content: ShortcutList },
@@ -135,3 +143,11 @@ export const SECTIONS: readonly SettingsSection[] = [
     Content: About,
   },
 ]
+
+/** The sections for somebody who may configure the server, or for everybody else. */
+export const sections = (admin: boolean): readonly SettingsSection[] =>
+  admin
+    ? ALL
+    : ALL.filter(({ ofServer }) => !ofServer).map(section =>
+        section.hintForOthers ? { ...section, hint: section.hintForOthers } : section,
+      )

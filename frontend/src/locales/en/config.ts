@@ -4,6 +4,7 @@ export const config = {
   settingsRules: 'Approvals',
   settingsRulesHint:
     'What miniclaw may do without asking. Text from outside can still make it ask; “unattended” switches that off too. With “Show the effect, then ask”, a command first runs with its changes of files kept apart: you’re asked only if it would change something, and exactly what you see is applied.',
+  settingsRulesOfServer: 'An administrator sets the rules for what miniclaw may do without asking.',
   settingsToolRules: 'Rules for single tools',
   settingsToolSwitches: 'Tools on or off',
   settingsToolSwitchesHint:

@@ -13,7 +13,7 @@ export const preferences = {
   skillEnabled: 'Enabled',
   skillDisabled: 'Disabled',
   skillEnable: 'Enable {name}',
-  settingsToolsHint: 'What each tool can do. The rules under “Approvals” decide whether miniclaw asks first.',
+  settingsToolsHint: 'What each tool can do. The rules for approvals decide whether miniclaw asks first.',
   settingsData: 'Data',
   effectRead: 'Reads files',
   effectWrite: 'Changes files',

@@ -7,7 +7,8 @@ export const settings = {
   solidPanes: 'Reduce transparency',
   languages: 'Language',
   settingsApprovals: 'Always allowed',
-  settingsApprovalsHint: 'Each entry is one exact tool input. Everything else follows the rules above.',
+  settingsApprovalsHint:
+    'Each entry is one exact tool input. Everything else follows the rules for approvals.',
   noRules: 'Nothing is always allowed.',
   ruleSince: 'since {at}',
   removeRule: 'Remove rule for {tool}',

@@ -5,6 +5,7 @@ export const config: Record<keyof typeof en, string> = {
   settingsRules: '批准',
   settingsRulesHint:
     'miniclaw 无需询问即可执行的操作。外部文本仍可能触发询问，“无人值守”会连同关闭这一保护。“先显示影响，再询问”：命令先在不改动文件的情况下运行，只有会产生更改时才询问，批准后应用的正是所显示的更改。',
+  settingsRulesOfServer: '哪些操作无需询问，由管理员设定的规则决定。',
   settingsToolRules: '单个工具的规则',
   settingsToolSwitches: '启用或停用工具',
   settingsToolSwitchesHint:
@@ -62,8 +63,8 @@ export const config: Record<keyof typeof en, string> = {
   densityTitle: '密度',
   densityNormal: '舒适',
   densityCompact: '紧凑',
-  ownTools: '您的工具',
-  ownToolsHint: '模型在您的对话中可以使用的工具，从下一条消息起生效。',
+  ownTools: '你的工具',
+  ownToolsHint: '模型在你的对话中可以使用的工具，从下一条消息起生效。',
   ownToolForbidden: '已被管理员停用',
   ownToolSwitch: '使用 {name}',
   ownToolOn: '启用',

@@ -14,7 +14,7 @@ export const preferences: Record<keyof typeof en, string> = {
   skillEnabled: '已启用',
   skillDisabled: '已停用',
   skillEnable: '启用 {name}',
-  settingsToolsHint: '每个工具能做什么。是否先询问，由“批准”中的规则决定。',
+  settingsToolsHint: '每个工具能做什么。是否先询问，由批准规则决定。',
   settingsData: '数据',
   effectRead: '读取文件',
   effectWrite: '更改文件',

@@ -50,10 +50,10 @@ export const projects: Record<keyof typeof en, string> = {
   linkShown: '要链接的文件夹',
   linkEntries: '{n} 个条目，属于 {owner}。',
   linkManyEntries: '超过 {n} 个条目，属于 {owner}。',
-  linkResolved: '您输入的路径经由链接指向此处。',
+  linkResolved: '你输入的路径经由链接指向此处。',
   linkReadOnly: 'miniclaw 可以读取此文件夹，但不能更改。',
   linkMeans:
-    '在此项目的对话中，智能体可以读取该文件夹中的所有内容，并在您的批准范围内更改、删除文件和运行命令。文件留在原处，所有者不变。文件夹之外的内容不会被更改。',
+    '在此项目的对话中，智能体可以读取该文件夹中的所有内容，并在你的批准范围内更改、删除文件和运行命令。文件留在原处，所有者不变。文件夹之外的内容不会被更改。',
   linkThis: '链接此文件夹',
   linkAgain: '重新链接',
   linkThisAgain: '重新链接 {name} 的文件夹',

@@ -8,7 +8,7 @@ export const settings: Record<keyof typeof en, string> = {
   solidPanes: '降低透明度',
   languages: '语言',
   settingsApprovals: '始终允许',
-  settingsApprovalsHint: '每项对应一个工具的一组确切参数，其余遵循上方规则。',
+  settingsApprovalsHint: '每项对应一个工具的一组确切参数，其余遵循批准规则。',
   noRules: '没有始终允许的项目。',
   ruleSince: '始于 {at}',
   removeRule: '移除 {tool} 的规则',
