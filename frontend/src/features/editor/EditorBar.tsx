@@ -1,6 +1,7 @@
 import { GitCompare, Save } from 'lucide-react'
 import { CommandButton, CommandIconButton } from '@/components/CommandButton'
 import { Badge } from '@/components/ui/Badge'
+import type { Access } from '@/features/project/role'
 import { clock } from '@/lib/format'
 import { type Lang, locale, type Translate, useLang, useT } from '@/lib/i18n'
 import { type Buffer, isDirty } from './buffer'
@@ -30,20 +31,20 @@ interface Props {
   comparing: boolean
   /** A line below shows the tokens of the text. */
   tokensBelow: boolean
-  /** The person may not change the file. */
-  readOnly?: boolean
+  /** What the person may do with the file. */
+  access?: Access
   /** How the file is shown; null if it has no preview. */
   view: View | null
 }
 
-export function EditorBar({ buffer, comparing, tokensBelow, readOnly = false, view }: Props) {
+export function EditorBar({ buffer, comparing, tokensBelow, access = 'write', view }: Props) {
   const t = useT()
   const lang = useLang()
   const badge = badgeOf(buffer, t, lang)
   const { kind } = buffer.state
   const savable = kind === 'deleted' || (kind === 'dirty' && isDirty(buffer))
   // Edits from before somebody lost the right to save them stay in view.
-  const locked = readOnly && !isDirty(buffer)
+  const locked = access !== 'write' && !isDirty(buffer)
   return (
     <div className="flex items-center gap-2 border-y px-3 py-1.5">
       <span className="min-w-0 flex-1 truncate font-mono text-[12px]" title={buffer.file.shown}>
@@ -54,7 +55,8 @@ export function EditorBar({ buffer, comparing, tokensBelow, readOnly = false, vi
           {t('tokens', { n: buffer.tokens })}
         </span>
       )}
-      {locked ? <Badge>{t('readOnly')}</Badge> : <Badge tone={badge.tone}>{badge.words}</Badge>}
+      {!locked && <Badge tone={badge.tone}>{badge.words}</Badge>}
+      {locked && access === 'read' && <Badge>{t('readOnly')}</Badge>}
       {view !== null && <PreviewSwitch view={view} />}
       {(isDirty(buffer) || comparing) && kind !== 'conflict' && (
         <CommandIconButton

@@ -1,6 +1,6 @@
 import { onDemand } from '@/components/onDemand'
 import { isSkill } from '@/features/inspector/names'
-import { useReadOnly } from '@/features/project/role'
+import { useAccess } from '@/features/project/role'
 import { useT } from '@/lib/i18n'
 import type { Comparing } from '@/stores/buffers'
 import type { Reveal } from '@/stores/ui'
@@ -32,7 +32,7 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
   const budget = useBudget(buffer)
   const disk = comparing?.file === file ? comparing.disk : null
   const chosen = usePreview(s => s.view)
-  const readOnly = useReadOnly(file.root)
+  const access = useAccess(file.root)
   const lines = reveal?.file === file ? reveal : null
   // A comparison and lines that are to be shown are in the text.
   const view = !isMarkdown(file) || disk !== null || (lines && chosen === 'preview') ? 'text' : chosen
@@ -41,7 +41,7 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
       <EditorBar
         buffer={buffer}
         comparing={disk !== null}
-        readOnly={readOnly}
+        access={access}
         tokensBelow={budget !== null}
         view={isMarkdown(file) && disk === null ? view : null}
       />
@@ -71,7 +71,7 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
             other={disk === null || isOfDisk(buffer, disk) ? 'disk' : 'earlier'}
             cut={budget?.share === 'each' ? budget.limit : null}
             reveal={lines}
-            readOnly={readOnly}
+            readOnly={access !== 'write'}
           />
         </MarkdownPreview>
       </div>

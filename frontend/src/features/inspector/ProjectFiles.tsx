@@ -11,7 +11,7 @@ import { isDirty } from '@/features/editor/buffer'
 import { focusText } from '@/features/editor/focusText'
 import { setProjectSearch, useProjectSearch } from '@/features/notes/search'
 import { droppedFolders } from '@/features/project/folder'
-import { useReadOnly } from '@/features/project/role'
+import { useAccess } from '@/features/project/role'
 import { useT } from '@/lib/i18n'
 import { FileRef, type ProjectRoot } from '@/lib/roots'
 import { useBuffers } from '@/stores/buffers'
@@ -45,7 +45,7 @@ const noProblem = () => null
 /** The files of one project: to find, open, create, upload, move and delete. */
 export function ProjectFiles({ root }: { root: ProjectRoot }) {
   const t = useT()
-  const readOnly = useReadOnly(root)
+  const readOnly = useAccess(root) !== 'write'
   const file = useUi(ui => ui.file)
   const search = useProjectSearch(root)
   const names = useNameSearch(root, search.inText ? '' : search.text)

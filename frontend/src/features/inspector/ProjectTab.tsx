@@ -8,7 +8,7 @@ import { Badge } from '@/components/ui/Badge'
 import { Button, IconButton } from '@/components/ui/Button'
 import { Menu } from '@/components/ui/Menu'
 import { projectName, SCRATCH } from '@/features/project/place'
-import { roleIn, sharedBy, useProjectOf } from '@/features/project/role'
+import { sharedBy, useAccess, useProjectOf } from '@/features/project/role'
 import { useT } from '@/lib/i18n'
 import '@/lib/later'
 import { projectRoot } from '@/lib/roots'
@@ -31,7 +31,8 @@ export function ProjectTab() {
   const [dialog, setDialog] = useState<'git' | 'members' | 'secrets' | null>(null)
   const project = useProjectOf(id)
   const owner = sharedBy(project)
-  const readOnly = roleIn(project) === 'viewer'
+  const access = useAccess(projectRoot(id ?? SCRATCH))
+  const readOnly = access !== 'write'
   const onOpenChange = (open: boolean) => open || setDialog(null)
   const name = id === null ? t('chooseProject') : projectName(id, projects)
   const trigger = (
@@ -77,7 +78,7 @@ export function ProjectTab() {
                 <KeyRound size={15} aria-hidden />
               </IconButton>
             )}
-            {personOfPage !== null && id !== SCRATCH && (
+            {project && personOfPage !== null && id !== SCRATCH && (
               <IconButton
                 label={t('membersOpen')}
                 aria-haspopup="dialog"
@@ -93,7 +94,7 @@ export function ProjectTab() {
       {owner !== null && (
         <p className="flex flex-wrap items-center gap-x-2 gap-y-1 px-3 pb-1.5 text-fg-2 text-small">
           <span className="min-w-0 [overflow-wrap:anywhere]">{t('projectSharedBy', { owner })}</span>
-          {readOnly && (
+          {access === 'read' && (
             <Badge>
               <Lock size={11} aria-hidden />
               {t('readOnly')}

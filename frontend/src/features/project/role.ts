@@ -1,7 +1,9 @@
 /** What the person may do in a project. The server decides; the page leaves out what it would refuse. */
+import { isMulti } from '@/api/multi'
 import { useProjects } from '@/api/projectQueries'
 import type { Project, ProjectRole } from '@/api/types'
 import { projectOf, type Root } from '@/lib/roots'
+import { SCRATCH } from './place'
 
 /** A server without members has only owners. */
 export const roleIn = (project: Pick<Project, 'role'> | undefined): ProjectRole => project?.role ?? 'owner'
@@ -15,5 +17,14 @@ const find = (id: string | null, projects: readonly Project[] | undefined) =>
 
 export const useProjectOf = (id: string | null): Project | undefined => find(id, useProjects().data)
 
-/** Whether the person may only read the files of a root. The home is always theirs. */
-export const useReadOnly = (root: Root): boolean => roleIn(useProjectOf(projectOf(root))) === 'viewer'
+/** What the person may do with the files of a root. Unknown until the projects are there, and where theirs is none. */
+export type Access = 'write' | 'read' | 'unknown'
+
+/** The home and its scratch folder are always the person's; so is everything on a server for one person. */
+export function useAccess(root: Root): Access {
+  const id = projectOf(root)
+  const project = useProjectOf(id)
+  if (!isMulti() || id === null || id === SCRATCH) return 'write'
+  if (project === undefined) return 'unknown'
+  return roleIn(project) === 'viewer' ? 'read' : 'write'
+}
