@@ -9,6 +9,7 @@ import {
   useQuery,
 } from '@tanstack/react-query'
 import { useCallback } from 'react'
+import { isTrustedByVersion } from '@/lib/guidance'
 import { FileRef, foldersOf, isBelow, projectOf, type Root, type SearchFolder } from '@/lib/roots'
 import {
   type ChangedVersion,
@@ -227,8 +228,13 @@ export const useSkills = () =>
 /** The files in skills/ whose current version nobody has trusted. */
 export const useUntrusted = () =>
   useQuery({ queryKey: keys.skills, queryFn: listSkills, select: list => list.untrusted })
-export const useTrust = (path: string) =>
-  useQuery({ queryKey: [...keys.skills, 'trust', path], queryFn: () => readTrust(path), staleTime: 0 })
+/** Null for a file that is used without being trusted: nothing is asked. */
+export const useTrust = (path: string | null) =>
+  useQuery({
+    queryKey: [...keys.skills, 'trust', path],
+    queryFn: path === null ? skipToken : () => readTrust(path),
+    staleTime: 0,
+  })
 
 /** The pending calls of all sessions, oldest first. */
 export const useApprovals = () => useQuery({ queryKey: keys.approvals, queryFn: listApprovals })
@@ -416,7 +422,7 @@ export const refreshFiles = (...files: FileRef[]): void =>
   refreshEach([
     ...files.flatMap(listsOf),
     keys.tokens,
-    ...(files.some(file => file.traits.trust) ? [keys.skills] : []),
+    ...(files.some(isTrustedByVersion) ? [keys.skills] : []),
   ])
 
 export const editSessions = (edit: (list: SessionSummary[]) => SessionSummary[]): void => {

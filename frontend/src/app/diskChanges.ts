@@ -1,6 +1,7 @@
 /** Refreshes file data when files change on disk: once for all changes that arrive together. */
 import { keys, listsOf, type QueryKey, refresh, refreshEach } from '@/api/queries'
 import { testsOf } from '@/api/retrieval'
+import { isTrustedByVersion } from '@/lib/guidance'
 import { FileRef, isSearchFolder } from '@/lib/roots'
 
 /** Milliseconds. A checkout changes many files at once; changes within this time are handled together. */
@@ -30,7 +31,7 @@ function shownOf(path: string): readonly QueryKey[] {
   const file = FileRef.parse(path)
   if (!file) return [keys.text(path)]
   const always = [...listsOf(file), keys.text(path)]
-  if (file.traits.trust) return [...always, keys.skills]
+  if (isTrustedByVersion(file)) return [...always, keys.skills]
   const folder = file.root
   if (!isSearchFolder(folder)) return always
   return file === testsOf(folder)

@@ -1,6 +1,7 @@
 import { onDemand } from '@/components/onDemand'
 import { isSkill } from '@/features/inspector/names'
 import { useAccess } from '@/features/project/role'
+import { guidanceOf } from '@/lib/guidance'
 import { useT } from '@/lib/i18n'
 import type { Comparing } from '@/stores/buffers'
 import type { Reveal } from '@/stores/ui'
@@ -21,7 +22,7 @@ interface Props {
   buffer: Buffer
   comparing: Comparing | null
   reveal: Reveal | null
-  /** A skill file whose current version nobody has trusted. */
+  /** A file with instructions whose current version nobody has trusted. */
   untrusted: boolean
 }
 
@@ -45,8 +46,8 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
         tokensBelow={budget !== null}
         view={isMarkdown(file) && disk === null ? view : null}
       />
-      <BudgetLine budget={budget} />
-      {untrusted && (
+      <BudgetLine file={file} budget={budget} />
+      {(untrusted || guidanceOf(file) !== null) && (
         <Trust file={file} etag={buffer.base.etag} typed={isDirty(buffer)} comparing={disk !== null} />
       )}
       <ConflictBanner

@@ -17,7 +17,7 @@ interface Props {
   comparing: boolean
 }
 
-/** A banner for a skill file whose current version nobody has trusted. */
+/** A banner for a file with instructions whose current version nobody has trusted. */
 export default function TrustBanner({ file, etag, typed, comparing }: Props) {
   const t = useT()
   const lang = useLang()
