@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Person, PersonUsage } from '@/api/types'
 import { inOrder } from '@/features/people/order'
-import { limitsOf, ownOf, typedOf } from '@/features/usage/limits'
+import { limitsOf, ownOf, typedOf, wrongField } from '@/features/usage/limits'
 
 const NONE = { dayTokens: '', dayCost: '', monthTokens: '', monthCost: '', currency: 'USD' }
 
@@ -13,6 +13,11 @@ test('typed limits are numbers, and empty fields limit nothing', () => {
   })
   for (const wrong of [{ dayTokens: '1.5' }, { dayTokens: '-1' }, { monthCost: 'x' }, { dayCost: '1e999' }])
     expect(limitsOf({ ...NONE, ...wrong })).toBeNull()
+  expect(wrongField(NONE)).toBeNull()
+  expect(wrongField({ ...NONE, monthTokens: '1,2', dayCost: 'x' })).toBe('monthTokens')
+  expect(wrongField({ ...NONE, monthCost: '2,50' })).toBe('monthCost')
+  expect(wrongField({ ...NONE, dayCost: '1', currency: 'euro' })).toBe('currency')
+  expect(wrongField({ ...NONE, currency: '' })).toBeNull()
 })
 
 test('limits of the server are shown as they were typed', () => {

@@ -1,10 +1,10 @@
-import { type FormEvent, useId, useState } from 'react'
+import { type FormEvent, useId, useRef, useState } from 'react'
 import type { PersonLimits } from '@/api/types'
 import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { Input } from '@/components/ui/Input'
 import { type Key, useT } from '@/lib/i18n'
-import { limitsOf, type TypedLimits, typedOf } from './limits'
+import { limitsOf, type TypedLimits, typedOf, wrongField } from './limits'
 
 const FIELDS: readonly (readonly [keyof TypedLimits, Key])[] = [
   ['dayTokens', 'limitsDayTokens'],
@@ -13,6 +13,15 @@ const FIELDS: readonly (readonly [keyof TypedLimits, Key])[] = [
   ['monthCost', 'limitsMonthCost'],
   ['currency', 'limitsCurrency'],
 ]
+
+/** What is wrong with a field that is refused. */
+const REASONS: Record<keyof TypedLimits, Key> = {
+  dayTokens: 'limitsBadTokens',
+  monthTokens: 'limitsBadTokens',
+  dayCost: 'limitsBad',
+  monthCost: 'limitsBad',
+  currency: 'limitsBadCurrency',
+}
 
 interface Props {
   title: string
@@ -31,6 +40,9 @@ export function LimitsForm({ title, hint, limits, clear, onSave, onClose }: Prop
   const id = useId()
   const [typed, setTyped] = useState(() => typedOf(limits))
   const [problem, setProblem] = useState<string | null>(null)
+  /** The field that is to be corrected. */
+  const [wrong, setWrong] = useState<keyof TypedLimits | null>(null)
+  const fields = useRef<HTMLDivElement>(null)
   const [busy, setBusy] = useState(false)
   const save = async (limits: PersonLimits | null) => {
     setBusy(true)
@@ -41,14 +53,16 @@ export function LimitsForm({ title, hint, limits, clear, onSave, onClose }: Prop
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    const limits = limitsOf(typed)
-    if (limits) void save(limits)
-    else setProblem(t('limitsBad'))
+    const field = wrongField(typed)
+    setWrong(field)
+    if (field === null) return void save(limitsOf(typed))
+    setProblem(t(REASONS[field]))
+    fields.current?.querySelector<HTMLElement>(`[name=${field}]`)?.focus()
   }
   return (
     <form onSubmit={submit} noValidate aria-label={title} className="space-y-2 border-t pt-1.5">
       <p className="text-fg-2 text-small">{hint}</p>
-      <div className="grid gap-2 sm:grid-cols-2">
+      <div ref={fields} className="grid gap-2 sm:grid-cols-2">
         {FIELDS.map(([name, label], at) => (
           <div key={name}>
             <label htmlFor={`${id}-${name}`} className="mb-1 block text-small">
@@ -56,6 +70,9 @@ export function LimitsForm({ title, hint, limits, clear, onSave, onClose }: Prop
             </label>
             <Input
               id={`${id}-${name}`}
+              name={name}
+              aria-invalid={wrong === name}
+              aria-describedby={wrong === name ? `${id}-problem` : undefined}
               size="medium"
               autoFocus={at === 0}
               autoComplete="off"
@@ -63,13 +80,14 @@ export function LimitsForm({ title, hint, limits, clear, onSave, onClose }: Prop
               value={typed[name]}
               onChange={event => {
                 setProblem(null)
+                setWrong(null)
                 setTyped({ ...typed, [name]: event.target.value })
               }}
             />
           </div>
         ))}
       </div>
-      {problem && <ErrorText>{problem}</ErrorText>}
+      {problem && <ErrorText id={`${id}-problem`}>{problem}</ErrorText>}
       <div className="flex flex-wrap justify-end gap-2">
         {limits && (
           <Button size="small" disabled={busy} onClick={() => void save(null)}>

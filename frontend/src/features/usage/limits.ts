@@ -38,6 +38,18 @@ function periodOf(tokens: string, cost: string, currency: string): Period | null
   return { tokens: most, cost: amount, currency: amount === null ? null : currency }
 }
 
+const WHOLE: readonly (keyof TypedLimits)[] = ['dayTokens', 'monthTokens']
+const AMOUNTS: readonly (keyof TypedLimits)[] = ['dayCost', 'monthCost']
+
+/** The first field whose text is no limit; null if there is none. */
+export function wrongField(typed: TypedLimits): keyof TypedLimits | null {
+  const wrong = (whole: boolean) => (name: keyof TypedLimits) => numberOf(typed[name], whole) === undefined
+  const amount = AMOUNTS.find(wrong(false))
+  const isCurrency = /^[A-Z]{3}$/i.test(typed.currency.trim())
+  const needsCurrency = AMOUNTS.some(name => typed[name].trim() !== '')
+  return WHOLE.find(wrong(true)) ?? amount ?? (needsCurrency && !isCurrency ? 'currency' : null)
+}
+
 /** Returns null if something that was typed is no limit. */
 export function limitsOf(typed: TypedLimits): PersonLimits | null {
   const currency = typed.currency.trim().toUpperCase()
