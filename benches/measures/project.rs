@@ -90,6 +90,7 @@ async fn searches(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let mut connection = server.connect().await?;
     let id = bound_session(&mut connection).await?;
     folders(&mut connection, n, report).await?;
+    found_names(&mut connection, n, report).await?;
     for at in 0..n {
         let ask = json!({"message": format!("search {at}"), "session_id": id}).to_string();
         connection.stream("/api/chat", &ask, |_, _| {}).await?;
@@ -128,6 +129,23 @@ async fn folders(connection: &mut Connection, n: usize, report: &mut Report) -> 
         let note = format!("n = {}, p95 {:.1}", times.len(), times.p95());
         report.figure(format!("listing {what}, p50"), times.p50(), "ms").at_most(most).note(note);
     }
+    Ok(())
+}
+
+/// Measures what the field that finds files asks for.
+async fn found_names(connection: &mut Connection, n: usize, report: &mut Report) -> io::Result<()> {
+    let mut times = Samples::default();
+    for at in 0..n {
+        let folder = format!("folder{:03}/007.txt", at % FOLDERS);
+        let began = Instant::now();
+        let found = connection.get(&format!("/api/projects/scratch/find?q={folder}")).await?.json()?;
+        times.push(ms(began.elapsed()));
+        if found["data"]["items"][0]["path"] != folder {
+            return Err(io::Error::other(format!("{folder} was not found: {found}")));
+        }
+    }
+    let note = format!("n = {}, p95 {:.1}", times.len(), times.p95());
+    report.figure("finding a file by its path among 50,000, p50", times.p50(), "ms").at_most(150.0).note(note);
     Ok(())
 }
 

@@ -72,7 +72,7 @@ test('an administrator limits a person, corrects a mistake, and lifts the limit 
   await day.fill('0')
   await day.press('Enter')
   await expect(form(ada)).toHaveCount(0)
-  await row(ada, 'bob').getByText('Own limits').waitFor()
+  await row(ada, 'bob').getByText('Limits set').waitFor()
   await expect(row(ada, 'bob').getByRole('button', { name: 'Actions for bob' })).toBeFocused()
   assert.equal((await limits()).month.currency, 'EUR')
 
@@ -88,7 +88,7 @@ test('an administrator limits a person, corrects a mistake, and lifts the limit 
   await expect(day).toHaveValue('0')
   await form(ada).getByRole('button', { name: 'Use the server’s limits' }).click()
   await expect(form(ada)).toHaveCount(0)
-  await expect(row(ada, 'bob').getByText('Own limits')).toHaveCount(0)
+  await expect(row(ada, 'bob').getByText('Limits set')).toHaveCount(0)
   assert.equal(await limits(), null)
   await say(bob, 'again')
   await expect(answers(bob).getByText('All right.')).toHaveCount(2)

@@ -10,6 +10,7 @@ mod serve;
 mod skills;
 mod verify;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -89,7 +90,8 @@ pub fn run() -> ExitCode {
 }
 
 fn openapi() -> anyhow::Result<ExitCode> {
-    println!("{}", crate::api::document().to_pretty_json()?);
+    // Not `println!`, which panics if the reader stops reading.
+    writeln!(std::io::stdout(), "{}", crate::api::document().to_pretty_json()?)?;
     Ok(ExitCode::SUCCESS)
 }
 
