@@ -56,7 +56,6 @@ export function LimitsForm({ title, hint, limits, clear, onSave, onClose }: Prop
     const field = wrongField(typed)
     setWrong(field)
     if (field === null) return void save(limitsOf(typed))
-    setProblem(t(REASONS[field]))
     fields.current?.querySelector<HTMLElement>(`[name=${field}]`)?.focus()
   }
   return (
@@ -84,10 +83,15 @@ export function LimitsForm({ title, hint, limits, clear, onSave, onClose }: Prop
                 setTyped({ ...typed, [name]: event.target.value })
               }}
             />
+            {wrong === name && (
+              <ErrorText id={`${id}-problem`} className="mt-1">
+                {t(REASONS[name])}
+              </ErrorText>
+            )}
           </div>
         ))}
       </div>
-      {problem && <ErrorText id={`${id}-problem`}>{problem}</ErrorText>}
+      {problem && <ErrorText>{problem}</ErrorText>}
       <div className="flex flex-wrap justify-end gap-2">
         {limits && (
           <Button size="small" disabled={busy} onClick={() => void save(null)}>
