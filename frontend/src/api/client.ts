@@ -41,18 +41,22 @@ const MAY_REFUSE = [
   '/api/login',
   '/api/auth/mode',
   '/api/auth/login',
+  '/api/auth/proxy',
   '/api/auth/register',
   '/api/auth/password',
 ]
 
-/** Whether the browser is signed out, or its person's account was disabled. */
+/** Codes of other refusals that end a session: the account was disabled, or the proxy names nobody who can be signed in. */
+const ENDS: readonly unknown[] = ['disabled', 'bad_proxy_user']
+
+/** Whether the browser is signed out, or its person cannot go on. */
 async function endsSession(response: Response): Promise<boolean> {
-  if (response.status !== 403) return response.status === 401
+  if (response.status !== 403 && response.status !== 400) return response.status === 401
   const body: { code?: unknown; reason?: unknown } | null = await response
     .clone()
     .json()
     .catch(() => null)
-  return body?.code === 'disabled' || body?.reason === 'disabled'
+  return ENDS.includes(body?.code) || ENDS.includes(body?.reason)
 }
 
 async function send(request: Request): Promise<Response> {

@@ -28,6 +28,7 @@ export const KNOWN: Partial<Record<string, readonly [words: Key, field: FieldNam
   setup_code_needed: ['setupCodeBad', 'setup_code'],
   last_admin: ['lastAdmin', null],
   too_many_items: ['tooManyOfThem', null],
+  bad_proxy_user: ['proxyUserBad', null],
   sign_in_busy: ['signInServerBusy', null],
 }
 

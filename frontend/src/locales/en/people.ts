@@ -32,6 +32,8 @@ export const people = {
   invitationEmpty: 'Enter the code of your invitation.',
   invitationBad: 'This invitation is wrong, used or expired. Ask an administrator for another one.',
   registrationClosed: 'Nobody can create an account on this server. Ask an administrator for one.',
+  proxyUserBad:
+    'The proxy in front of this server gave no valid user name. Ask an administrator to check its settings.',
   signInServerBusy: 'Too many people are signing in. Try again in a moment.',
   firstAccountTitle: 'Set up this server',
   firstAccountHint: 'Nobody has an account yet. The first one is the administrator’s.',

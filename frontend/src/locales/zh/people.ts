@@ -32,6 +32,7 @@ export const people: Record<keyof typeof en, string> = {
   invitationEmpty: '请输入邀请码。',
   invitationBad: '邀请码错误、已使用或已过期。请向管理员索取新的邀请码。',
   registrationClosed: '此服务器不开放注册。请联系管理员创建账户。',
+  proxyUserBad: '此服务器前面的代理没有提供有效的用户名。请联系管理员检查代理的设置。',
   signInServerBusy: '同时登录的人数过多，请稍后重试。',
   firstAccountTitle: '设置此服务器',
   firstAccountHint: '还没有任何账户。第一个账户将成为管理员账户。',
