@@ -518,8 +518,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists conversations, the most recently used first, in pages of 20. Archived ones are left out. The next page begins where
-         *     the one before it ended, even if the last conversation of that has been used or deleted since.
+         * Lists conversations, the most recently used first, in pages of 20. Archived ones are left out unless they are asked for. The
+         *     next page begins where the one before it ended, even if the last conversation of that has been used or deleted since.
          */
         get: operations["conversations_list"];
         put?: never;
@@ -1214,7 +1214,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists one folder of a project, with hidden and ignored entries. */
+        /** Lists one folder of a project page by page, with hidden and ignored entries. */
         get: operations["projects_list_project_folder"];
         put?: never;
         /**
@@ -1254,8 +1254,31 @@ export interface paths {
         delete: operations["projects_delete_project_file"];
         options?: never;
         head?: never;
-        /** Renames or moves a file or folder of a project. Nothing is overwritten. */
+        /**
+         * Renames or moves a file or folder of a project. Nothing is overwritten. Links to it in notes stay as they are, until
+         *     `POST …/links` is asked to update them.
+         */
         patch: operations["projects_rename_project_file"];
+        trace?: never;
+    };
+    "/api/projects/{id}/find": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Finds files of a project by their names. Files that a `.gitignore` leaves out are not found.
+         * @description A file matches if its path has every word; behind those come files that have the letters of each word in their order.
+         */
+        get: operations["projects_find_project_files"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/projects/{id}/git": {
@@ -1440,6 +1463,44 @@ export interface paths {
         put?: never;
         /** Takes changes out of what is staged. The files stay as they are. */
         post: operations["projects_git_unstage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Counts the links in notes that mean a file by the path that it had before it was renamed, or that would after it. */
+        get: operations["projects_count_former_links"];
+        put?: never;
+        /**
+         * Updates the links in notes to a file or folder that was renamed, in at most 2,000 notes at once: in all of them or in none.
+         * @description Aliases, headings and the form of a link stay as they are; code and comments are left alone.
+         */
+        post: operations["projects_update_links"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects/{id}/links/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Restores links that were updated, in all of these notes or in none. */
+        post: operations["projects_undo_links"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3702,6 +3763,20 @@ export interface components {
             };
         };
         /** @description A response to a request that succeeded. */
+        Enveloped_FormerLinks: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description The links in notes that mean a renamed file by its former path. */
+            data: {
+                count: number;
+                /** @description Number of notes that have them. */
+                files: number;
+            };
+        };
+        /** @description A response to a request that succeeded. */
         Enveloped_FoundInProject: {
             /**
              * Format: int32
@@ -3715,6 +3790,21 @@ export interface components {
                 /** @description Number of files that were searched. */
                 files_searched: number;
                 /** @description There may be more lines than `max_results`, or the search took more than 10 s. */
+                more: boolean;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_FoundProjectFiles: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                query: string;
+                /** @description Best first: names before paths, short ones before long ones. */
+                items: components["schemas"]["FoundProjectFile"][];
+                /** @description There may be more files than `limit`, or there are too many names to read. */
                 more: boolean;
             };
         };
@@ -4121,6 +4211,8 @@ export interface components {
                     available: boolean;
                     /** @description Why they cannot: `folder_missing`, `folder_replaced`, `folder_not_readable` or `folder_not_here`. */
                     problem?: string | null;
+                    /** @description Why no command of the person who asks can work in it, in a project that somebody else shares. */
+                    commands_problem?: string | null;
                     description: string;
                     /** @description RFC 3339, UTC. */
                     created_at: string;
@@ -4191,6 +4283,8 @@ export interface components {
                 available: boolean;
                 /** @description Why they cannot: `folder_missing`, `folder_replaced`, `folder_not_readable` or `folder_not_here`. */
                 problem?: string | null;
+                /** @description Why no command of the person who asks can work in it, in a project that somebody else shares. */
+                commands_problem?: string | null;
                 description: string;
                 /** @description RFC 3339, UTC. */
                 created_at: string;
@@ -4224,9 +4318,12 @@ export interface components {
                 project_id: string;
                 /** @description Relative to the project's root; empty for the root. */
                 path: string;
-                /** @description Folders first, each sorted by name. */
+                /** @description Folders first, each sorted by name, with numbers by their values. */
                 items: components["schemas"]["ProjectEntry"][];
-                /** @description Number of entries beyond the 10,000 that are listed, or with names that no path can have. */
+                /** @description Absent on the last page. */
+                next_cursor?: string | null;
+                has_more: boolean;
+                /** @description Number of entries after this page, and of those with names that no path can have. */
                 left_out: number;
             };
         };
@@ -4311,6 +4408,21 @@ export interface components {
             };
         };
         /** @description A response to a request that succeeded. */
+        Enveloped_RenamedEntry: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            data: {
+                /** @description Relative to the project's root. */
+                path: string;
+                /** @description Hash of the content, for `If-Match`; absent for a folder. */
+                etag?: string | null;
+                links?: components["schemas"]["FormerLinks"] | null;
+            };
+        };
+        /** @description A response to a request that succeeded. */
         Enveloped_TemporaryPassword: {
             /**
              * Format: int32
@@ -4353,6 +4465,20 @@ export interface components {
             data: {
                 tools: components["schemas"]["ListedTool"][];
                 total: number;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_UpdatedNoteFiles: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description The notes whose links were updated. Sent back, they restore them. */
+            data: {
+                files: components["schemas"]["UpdatedNoteFile"][];
+                /** @description There are more than 2,000 such notes; the same request updates the next ones. */
+                more?: boolean;
             };
         };
         /** @description A response to a request that succeeded. */
@@ -4690,6 +4816,12 @@ export interface components {
         Forgotten: {
             forgotten: boolean;
         };
+        /** @description The links in notes that mean a renamed file by its former path. */
+        FormerLinks: {
+            count: number;
+            /** @description Number of notes that have them. */
+            files: number;
+        };
         FoundFiles: {
             /** @description Sorted by path within each root. */
             files: components["schemas"]["FileEntry"][];
@@ -4731,6 +4863,18 @@ export interface components {
             ] | null;
             /** Format: double */
             score: number;
+        };
+        FoundProjectFile: {
+            name: string;
+            /** @description Relative to the project's root. */
+            path: string;
+        };
+        FoundProjectFiles: {
+            query: string;
+            /** @description Best first: names before paths, short ones before long ones. */
+            items: components["schemas"]["FoundProjectFile"][];
+            /** @description There may be more files than `limit`, or there are too many names to read. */
+            more: boolean;
         };
         FoundProjectLine: {
             /** @description Relative to the project's root. */
@@ -5923,6 +6067,8 @@ export interface components {
             available: boolean;
             /** @description Why they cannot: `folder_missing`, `folder_replaced`, `folder_not_readable` or `folder_not_here`. */
             problem?: string | null;
+            /** @description Why no command of the person who asks can work in it, in a project that somebody else shares. */
+            commands_problem?: string | null;
             description: string;
             /** @description RFC 3339, UTC. */
             created_at: string;
@@ -5960,9 +6106,12 @@ export interface components {
             project_id: string;
             /** @description Relative to the project's root; empty for the root. */
             path: string;
-            /** @description Folders first, each sorted by name. */
+            /** @description Folders first, each sorted by name, with numbers by their values. */
             items: components["schemas"]["ProjectEntry"][];
-            /** @description Number of entries beyond the 10,000 that are listed, or with names that no path can have. */
+            /** @description Absent on the last page. */
+            next_cursor?: string | null;
+            has_more: boolean;
+            /** @description Number of entries after this page, and of those with names that no path can have. */
             left_out: number;
         };
         /** @description The state of the index of a project. */
@@ -6139,8 +6288,10 @@ export interface components {
             tokens_after: number;
         };
         ProviderAddress: {
-            /** @description Base URL of an OpenAI-compatible API, e.g. `https://api.openai.com/v1`. */
+            /** @description Base URL of the API, e.g. `https://api.openai.com/v1`. */
             base_url: string;
+            /** @description The form of requests: `openai`, `anthropic` or `responses`; absent or null if the address tells it. */
+            api?: string | null;
             /** @description The key. May be absent for a server that needs none. */
             api_key?: string | null;
         };
@@ -6159,6 +6310,8 @@ export interface components {
             kind: string;
             /** @description Empty for the embedded model. */
             base_url: string;
+            /** @description The form of requests: `openai`, `anthropic` or `responses`; null if the address tells it. */
+            api?: string | null;
             source: components["schemas"]["ProviderOrigin"];
             editable: boolean;
             /** @description Why it cannot be changed here: `in_environment`, `in_env_file`, `in_models`, `found`, `built_in`. */
@@ -6196,14 +6349,18 @@ export interface components {
         ProviderPatch: {
             name?: string | null;
             base_url?: string | null;
+            /** @description The form of requests: `openai`, `anthropic` or `responses`. Null if the address tells it; absent keeps it. */
+            api?: string | null;
             /** @description Null removes the key; absent keeps it. */
             api_key?: string | null;
         };
         /** @enum {string} */
         ProviderState: "unchecked" | "ready" | "unreachable" | "refused" | "error";
         ProviderToAdd: {
-            /** @description Base URL of an OpenAI-compatible API, e.g. `https://api.openai.com/v1`. */
+            /** @description Base URL of the API, e.g. `https://api.openai.com/v1`. */
             base_url: string;
+            /** @description The form of requests: `openai`, `anthropic` or `responses`; absent or null if the address tells it. */
+            api?: string | null;
             /** @description The key. May be absent for a server that needs none. */
             api_key?: string | null;
             name?: string | null;
@@ -6379,6 +6536,19 @@ export interface components {
         Renamed: {
             path: string;
             etag: string;
+        };
+        RenamedEntry: {
+            /** @description Relative to the project's root. */
+            path: string;
+            /** @description Hash of the content, for `If-Match`; absent for a folder. */
+            etag?: string | null;
+            links?: components["schemas"]["FormerLinks"] | null;
+        };
+        /** @description A file or folder that was renamed or is going to be. Paths are relative to the project's root. */
+        RenamedPath: {
+            /** @description The former path. */
+            path: string;
+            new_path: string;
         };
         RequestChange: {
             how: components["schemas"]["ChangeKind"];
@@ -7252,6 +7422,25 @@ export interface components {
             work_id: string;
             call_id: string;
             problem: components["schemas"]["RecordState"];
+        };
+        UpdatedNoteFile: {
+            /** @description Relative to the project's root. */
+            path: string;
+            /** @description Hash of the new content. */
+            etag: string;
+            links: components["schemas"]["UpdatedNoteLink"][];
+        };
+        /** @description The notes whose links were updated. Sent back, they restore them. */
+        UpdatedNoteFiles: {
+            files: components["schemas"]["UpdatedNoteFile"][];
+            /** @description There are more than 2,000 such notes; the same request updates the next ones. */
+            more?: boolean;
+        };
+        UpdatedNoteLink: {
+            /** @description Byte at which it begins in the new text. */
+            at: number;
+            now: string;
+            was: string;
         };
         /** @description The form of a batch. It is only described here: the server reads it as a stream. */
         UploadBatch: {
@@ -8550,6 +8739,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Only conversations that are bound to this project. */
                 project_id?: string;
+                /** @description Archived conversations are listed too. */
+                archived?: boolean;
             };
             header?: never;
             path?: never;
@@ -10596,6 +10787,10 @@ export interface operations {
             query?: {
                 /** @description A folder of the project, relative to its root; the root itself if absent. */
                 path?: string;
+                /** @description 1 to 10,000 entries, which is the default. */
+                limit?: number;
+                /** @description `next_cursor` of the page before. */
+                cursor?: string;
             };
             header?: never;
             path: {
@@ -10611,6 +10806,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Enveloped_ProjectFolder"];
+                };
+            };
+            /** @description bad_cursor, bad_limit */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
                 };
             };
             /** @description not_allowed: it is not a folder, or leads out of the project */
@@ -10897,7 +11101,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Enveloped_ProjectFile"];
+                    "application/json": components["schemas"]["Enveloped_RenamedEntry"];
                 };
             };
             404: {
@@ -10919,6 +11123,49 @@ export interface operations {
             };
             /** @description changed_on_disk */
             412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_find_project_files: {
+        parameters: {
+            query: {
+                /** @description Words of the name or path, in any order; case does not count. */
+                q: string;
+                /** @description 1 to 200 files; 50 if absent. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_FoundProjectFiles"];
+                };
+            };
+            /** @description empty_query; bad_request: too long; bad_limit */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11473,6 +11720,151 @@ export interface operations {
             };
             /** @description git_locked, git_failed */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_count_former_links: {
+        parameters: {
+            query: {
+                /** @description The former path. */
+                path: string;
+                new_path: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_FormerLinks"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_update_links: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenamedPath"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_UpdatedNoteFiles"];
+                };
+            };
+            /** @description read_only */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description not_found: nothing has the new path */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description changed_on_disk: a note is being changed; nothing was written */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+        };
+    };
+    projects_undo_links: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdatedNoteFiles"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enveloped_UpdatedNoteFiles"];
+                };
+            };
+            /** @description bad_request: more than 2,000 files */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description read_only */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvelopedError"];
+                };
+            };
+            /** @description changed_on_disk: a note has changed since; nothing was written */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
