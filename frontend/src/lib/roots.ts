@@ -176,3 +176,6 @@ export function foldersOf(path: string): string[] {
 
 /** Whether a path is inside a folder, at any depth. */
 export const isBelow = (folder: string, path: string): boolean => path.startsWith(`${folder}/`)
+
+/** Whether a path in a project is that of a file of one of its skills. */
+export const isOfSkill = (path: string): boolean => /^skills\/[^/]+\/./.test(path)

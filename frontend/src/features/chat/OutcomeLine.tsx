@@ -1,10 +1,10 @@
 import { CircleStop, Gauge, Play, RotateCcw, TriangleAlert } from 'lucide-react'
+import { useCommand } from '@/app/useCommand'
 import { Badge } from '@/components/ui/Badge'
 import { Button } from '@/components/ui/Button'
 import { CopyButton } from '@/components/ui/CopyButton'
 import { type Key, useSay, useT } from '@/lib/i18n'
 import { failureIn, limitIn } from '@/lib/server'
-import { openDialog } from '@/stores/ui'
 import type { Outcome } from '@/thread/model'
 
 const CUT: Record<string, Key> = { limit: 'cutLimit', length: 'cutLength', refusal: 'cutRefusal' }
@@ -87,6 +87,7 @@ export function OutcomeLine({ outcome, onContinue }: Props) {
 function OwnLimit({ outcome, onContinue }: Props & { outcome: Extract<Outcome, { kind: 'error' }> }) {
   const t = useT()
   const say = useSay()
+  const usage = useCommand('usage')
   return (
     <section
       aria-label={t('ownLimitReached')}
@@ -106,7 +107,7 @@ function OwnLimit({ outcome, onContinue }: Props & { outcome: Extract<Outcome, {
             {t('ownLimitGoOn')}
           </Button>
         )}
-        <Button size="small" onClick={() => openDialog({ name: 'usage' })}>
+        <Button size="small" onClick={usage.run}>
           {t('ownLimitsChange')}
         </Button>
       </div>
