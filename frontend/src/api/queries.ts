@@ -12,8 +12,6 @@ import { useCallback } from 'react'
 import { isTrustedByVersion } from '@/lib/guidance'
 import { FileRef, foldersOf, isBelow, projectOf, type Root, type SearchFolder } from '@/lib/roots'
 import {
-  type ChangedVersion,
-  type ChangeSource,
   countTokens,
   type DraftMessage,
   type FileSearch,
@@ -28,7 +26,6 @@ import {
   getUsage,
   listAlways,
   listApprovals,
-  listChanges,
   listCompacted,
   listDeleted,
   listFiles,
@@ -37,15 +34,12 @@ import {
   listModels,
   listOperations,
   listProviders,
-  listRehearsed,
   listSent,
   listSessions,
   listSkills,
   listTrash,
   type NewChoice,
   previewUndo,
-  previewUndoLater,
-  readChanged,
   readCompacted,
   readFile,
   readRetrieved,
@@ -300,43 +294,6 @@ export const patchJob = (key: QueryKey, job: BackgroundJob): void => {
     jobs?.map(known => (known.id === job.id && known.call_id === job.call_id ? job : known)),
   )
 }
-/** What a conversation changed, or one of its works; the previous list stays until the new one arrives. */
-export const useChanges = (id: string, work: string | null) =>
-  useQuery({
-    queryKey: [...keys.changesOf(id), work],
-    queryFn: () => listChanges(id, work),
-    staleTime: 0,
-    placeholderData: keepPreviousData,
-  })
-/** Milliseconds between two attempts to read what a call would change: after a restart it is found out again. */
-const REHEARSAL_MS = 3000
-/** What a rehearsed call would change; never served from the cache after the question. */
-export const useRehearsed = (id: string, hash: string) =>
-  useQuery({
-    queryKey: ['rehearsed', id, hash],
-    queryFn: () => listRehearsed(id),
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: 0,
-    retry: false,
-    refetchInterval: ({ state }) => (state.status === 'error' ? REHEARSAL_MS : false),
-  })
-/** A text of a changed file by its hash; null gives an empty text. */
-export const useChangedText = (source: ChangeSource, version: ChangedVersion, hash: string | null) =>
-  useQuery({
-    queryKey: ['changed-text', source, version.path, version.side, hash],
-    queryFn: () => (hash === null ? '' : readChanged(source, version)),
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: 60_000,
-  })
-/** Never served from the cache: a file may have changed. */
-export const useUndoingLater = (id: string, work: string) =>
-  useQuery({
-    queryKey: ['undoing', id, work, 'later'],
-    queryFn: () => previewUndoLater(id, work),
-    staleTime: 0,
-    gcTime: 0,
-    retry: false,
-  })
 /** Never served from the cache: a file may have changed. */
 export const usePrompt = (id: string | null, choice: NewChoice) =>
   useQuery({

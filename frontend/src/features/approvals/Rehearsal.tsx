@@ -1,6 +1,6 @@
 import { useState } from 'react'
+import { useRehearsed } from '@/api/changeQueries'
 import { hasCode } from '@/api/client'
-import { useRehearsed } from '@/api/queries'
 import type { Approval, Rehearsed } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { Banner } from '@/components/ui/Banner'

@@ -1,6 +1,6 @@
 import { ArrowLeft, Filter } from 'lucide-react'
 import { useState } from 'react'
-import { useChanges } from '@/api/queries'
+import { useChanges } from '@/api/changeQueries'
 import type { ChangedFile } from '@/api/types'
 import { undoAll } from '@/app/threads'
 import { IconButton } from '@/components/ui/Button'

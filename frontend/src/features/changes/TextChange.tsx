@@ -1,5 +1,5 @@
+import { useChangedText } from '@/api/changeQueries'
 import type { ChangeSource } from '@/api/endpoints'
-import { useChangedText } from '@/api/queries'
 import { onDemand } from '@/components/onDemand'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'

@@ -1,7 +1,7 @@
 import { Undo2 } from 'lucide-react'
 import { useState } from 'react'
+import { useChanges, useUndoingLater } from '@/api/changeQueries'
 import { hasCode } from '@/api/client'
-import { useChanges, useUndoingLater } from '@/api/queries'
 import { undoAll } from '@/app/threads'
 import { useCommand } from '@/app/useCommand'
 import { Banner } from '@/components/ui/Banner'

@@ -1,6 +1,6 @@
 import { Download } from 'lucide-react'
+import { useChangedText } from '@/api/changeQueries'
 import { type ChangeSource, changedUrl } from '@/api/endpoints'
-import { useChangedText } from '@/api/queries'
 import type { FileVersionFacts, VersionSide } from '@/api/types'
 import { QueryError } from '@/components/ui/QueryError'
 import { Visible } from '@/components/Visible'

@@ -1,7 +1,7 @@
 import { type ReactNode, useMemo, useState } from 'react'
+import { useChanges } from '@/api/changeQueries'
 import type { GitStatus } from '@/api/git'
 import * as api from '@/api/git'
-import { useChanges } from '@/api/queries'
 import { Button } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { useT } from '@/lib/i18n'
