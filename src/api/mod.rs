@@ -15,6 +15,7 @@ mod projects;
 mod requests;
 mod retrieval;
 mod routes;
+mod routing;
 mod security;
 mod server;
 mod sessions;

@@ -8,7 +8,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::path::{Operation, PathItem};
 
 use super::app::App;
-use super::routes::described;
+use super::routes::add_all;
 use crate::api::chat::events::Notice;
 use crate::api::chat::frame::Frame;
 
@@ -21,7 +21,8 @@ struct Description;
 
 /// Returns the OpenAPI document, generated from the routes that the server uses.
 pub fn document() -> utoipa::openapi::OpenApi {
-    let mut document = described().into_openapi();
+    let mut document = utoipa::openapi::OpenApi::default();
+    add_all(&mut document);
     document.merge(Description::openapi());
     document.info = Description::openapi().info;
     for path in document.paths.paths.values_mut() {

@@ -1,10 +1,8 @@
 //! The table of all routes. Each is listed once; the router and the OpenAPI document are both built from it.
 
 use axum::extract::DefaultBodyLimit;
-use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouterExt};
-use utoipa_axum::routes;
 
-use super::app::App;
+use super::routing::{Routes, route};
 use super::{
     auth, chat, conversations, files, models, projects, requests, retrieval, security, sessions, stats, status, tools,
 };
@@ -15,194 +13,207 @@ const MAX_IMPORT: usize = 256 << 20;
 /// Maximum bytes of a change of settings or of a provider.
 const MAX_SETTINGS: usize = 64 << 10;
 
-/// Returns all routes that the OpenAPI document describes.
-pub fn described() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(status::server::health))
-        .routes(routes!(status::server::status))
-        .routes(routes!(models::list::models))
-        .routes(routes!(security::login::login).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
-        .routes(routes!(security::login::logout))
-        .routes(routes!(auth::account::mode))
-        .routes(routes!(auth::account::register).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
-        .routes(routes!(auth::account::login).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
-        .routes(routes!(auth::proxy::sign_in_by_proxy).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
-        .routes(routes!(auth::account::logout))
-        .routes(routes!(auth::account::logout_everywhere))
-        .routes(routes!(auth::account::password).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
-        .routes(
-            routes!(auth::profile::profile, auth::profile::change_profile).layer(DefaultBodyLimit::max(MAX_SETTINGS)),
-        )
-        .routes(routes!(auth::tokens::list_tokens, auth::tokens::make_token).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
-        .routes(routes!(auth::tokens::delete_token))
-        .routes(routes!(auth::people::people))
-        .routes(routes!(auth::people::change_person).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
-        .routes(routes!(auth::people::reset_password))
-        .routes(routes!(auth::usage::usage_of_people))
-        .routes(routes!(auth::usage::usage_of_people_csv))
-        .routes(routes!(auth::audit::audit))
-        .routes(
-            routes!(auth::invitations::list_invitations, auth::invitations::invite)
-                .layer(DefaultBodyLimit::max(MAX_SETTINGS)),
-        )
-        .routes(routes!(auth::invitations::delete_invitation))
-        .routes(routes!(models::providers::check_address).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
-        .routes(
-            routes!(models::providers::providers, models::providers::add).layer(DefaultBodyLimit::max(MAX_SETTINGS)),
-        )
-        .routes(
-            routes!(models::providers::change, models::providers::remove).layer(DefaultBodyLimit::max(MAX_SETTINGS)),
-        )
-        .routes(routes!(models::providers::find))
-        .routes(routes!(models::providers::check))
-        .routes(routes!(models::providers::set_default))
-        .routes(routes!(models::providers::set_fallback))
-        .routes(
-            routes!(models::own_providers::own_providers, models::own_providers::add_own)
-                .layer(DefaultBodyLimit::max(MAX_SETTINGS)),
-        )
-        .routes(
-            routes!(models::own_providers::change_own, models::own_providers::remove_own)
-                .layer(DefaultBodyLimit::max(MAX_SETTINGS)),
-        )
-        .routes(routes!(models::own_providers::check_own))
-        .routes(routes!(models::own_providers::set_own_default))
-        .routes(routes!(models::providers::change_model).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
-        .routes(routes!(chat::message::chat))
-        .routes(routes!(chat::events::all_events))
-        .routes(routes!(chat::events::session_events))
-        .routes(routes!(conversations::conversation::list, conversations::conversation::create))
-        .routes(routes!(
-            conversations::conversation::read,
-            conversations::conversation::change,
-            conversations::conversation::delete
-        ))
-        .routes(routes!(conversations::message::messages, conversations::sending::send))
-        .routes(routes!(conversations::message::delete_message))
-        .routes(routes!(conversations::sending::regenerate))
-        .routes(routes!(projects::project::list, projects::project::create))
-        .routes(routes!(projects::project::read, projects::project::change, projects::project::delete))
-        .routes(routes!(projects::project::restore))
-        // What arrives is counted and written as it arrives.
-        .routes(routes!(projects::upload::upload).layer(DefaultBodyLimit::disable()))
-        .routes(routes!(projects::uploads::begin, projects::uploads::list))
-        .routes(routes!(projects::uploads::read, projects::uploads::cancel))
-        .routes(routes!(projects::uploads::add, projects::uploads::remove).layer(DefaultBodyLimit::disable()))
-        .routes(routes!(projects::uploads::commit))
-        .routes(routes!(projects::link::link).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
-        .routes(routes!(projects::files::list, projects::add::add).layer(DefaultBodyLimit::disable()))
-        .routes(routes!(
-            projects::content::read,
-            projects::files::write,
-            projects::files::rename,
-            projects::files::delete
-        ))
-        .routes(routes!(projects::members::list))
-        .routes(routes!(projects::members::set, projects::members::remove).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
-        .routes(routes!(projects::members::invitations))
-        .routes(routes!(projects::members::accept, projects::members::decline))
-        .routes(routes!(projects::files::make_folder))
-        .routes(routes!(projects::search::search))
-        .routes(routes!(projects::find::find))
-        .routes(routes!(projects::links::count, projects::links::update))
-        .routes(routes!(projects::links::undo))
-        .routes(routes!(projects::secrets::list))
-        .routes(routes!(projects::secrets::set, projects::secrets::remove).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
-        .routes(routes!(projects::git::status))
-        .routes(routes!(projects::git::diff))
-        .routes(routes!(projects::git::init))
-        .routes(routes!(projects::git::stage))
-        .routes(routes!(projects::git::unstage))
-        .routes(routes!(projects::git::discard))
-        .routes(routes!(projects::git::undo_discard))
-        .routes(routes!(projects::git_history::commit).layer(DefaultBodyLimit::max(MAX_SETTINGS)))
-        .routes(routes!(projects::git_history::log))
-        .routes(routes!(projects::git_history::branches, projects::git_history::create_branch))
-        .routes(routes!(projects::git_history::switch))
-        .routes(routes!(projects::notes::passages))
-        .routes(routes!(projects::notes::notes))
-        .routes(routes!(projects::notes::note_mentions))
-        .routes(routes!(sessions::session::list, sessions::session::create))
-        .routes(routes!(sessions::session::rename, sessions::session::delete))
-        .routes(routes!(sessions::session::restore))
-        .routes(routes!(sessions::find::find))
-        .routes(routes!(sessions::pins::pin, sessions::pins::unpin))
-        .routes(routes!(sessions::labels::set))
-        .routes(routes!(sessions::pins::pin_message, sessions::pins::unpin_message))
-        .routes(routes!(sessions::archive::archive, sessions::archive::unarchive))
-        .routes(routes!(sessions::compacted::compacted_parts))
-        .routes(routes!(sessions::compacted::compacted))
-        .routes(routes!(models::choice::choose))
-        .routes(routes!(sessions::project::bind))
-        .routes(routes!(sessions::jobs::list_jobs))
-        .routes(routes!(sessions::jobs::stop_job))
-        .routes(routes!(sessions::compress::preview))
-        .routes(routes!(sessions::compress::restore_compacted))
-        .routes(routes!(sessions::deleted::deleted))
-        .routes(routes!(sessions::deleted::purge))
-        .routes(routes!(files::deleted::trashed, files::deleted::purge_file))
-        .routes(routes!(sessions::transfer::export))
-        .routes(routes!(sessions::transfer::import).layer(DefaultBodyLimit::max(MAX_IMPORT)))
-        .routes(routes!(sessions::transfer::branch))
-        .routes(routes!(sessions::rewind::rewind))
-        .routes(routes!(sessions::taint::clear))
-        .routes(routes!(sessions::session::messages, chat::sending::say))
-        .routes(routes!(sessions::history::history))
-        .routes(routes!(sessions::operations::operations))
-        .routes(routes!(chat::sending::interrupt))
-        .routes(routes!(chat::sending::continue_work))
-        .routes(routes!(chat::queue::edit, chat::queue::remove))
-        .routes(routes!(chat::queue::send))
-        .routes(routes!(sessions::undo::undo))
-        .routes(routes!(sessions::undo::preview_undo))
-        .routes(routes!(sessions::undo::preview_later_undo))
-        .routes(routes!(sessions::undo::text_before))
-        .routes(routes!(sessions::withdraw::withdraw))
-        .routes(routes!(sessions::withdraw::reapply))
-        .routes(routes!(sessions::changes::changes))
-        .routes(routes!(sessions::changes::content))
-        .routes(routes!(sessions::session::generate_title))
-        .routes(routes!(sessions::compress::compression, sessions::compress::compress))
-        .routes(routes!(chat::approvals::list))
-        .routes(routes!(chat::approvals::answer))
-        .routes(routes!(chat::approvals::hold))
-        .routes(routes!(chat::approvals::rehearse))
-        .routes(routes!(chat::rehearsals::changes))
-        .routes(routes!(chat::rehearsals::content))
-        .routes(routes!(chat::approvals::rules))
-        .routes(routes!(chat::approvals::remove_rule))
-        .routes(routes!(files::file::read, files::file::save, files::moving::delete))
-        .routes(routes!(files::file::list))
-        .routes(routes!(files::folder::folder))
-        .routes(routes!(files::folder::find))
-        .routes(routes!(files::search::search))
-        .routes(routes!(files::moving::rename))
-        .routes(routes!(files::moving::restore))
-        .routes(routes!(files::skills::skills))
-        .routes(routes!(files::skills::enable_skill))
-        .routes(routes!(files::trust::trust_of, files::trust::trust))
-        .routes(routes!(requests::tokens::session_tokens))
-        .routes(routes!(requests::tokens::request_tokens))
-        .routes(routes!(requests::tokens::file_tokens))
-        .routes(routes!(requests::tokens::text_tokens))
-        .routes(routes!(chat::attachments::attachment_tokens))
-        .routes(routes!(chat::attachments::picture))
-        .routes(routes!(tools::tools))
-        .routes(routes!(tools::choose))
-        .routes(routes!(stats::tokens::tokens))
-        .routes(routes!(stats::csv::tokens_csv))
-        .routes(routes!(stats::own_limits::set_own_limits))
-        .routes(routes!(status::settings::rag_mode, status::settings::set_rag_mode))
-        .routes(
-            routes!(status::config_file::settings, status::config_file::change_settings)
-                .layer(DefaultBodyLimit::max(MAX_SETTINGS)),
-        )
-        .routes(routes!(requests::prompt::prompt))
-        .routes(routes!(requests::sent::requests))
-        .routes(routes!(requests::sent::request))
-        .routes(routes!(requests::sent::retrieved))
-        .routes(routes!(retrieval::library::search))
-        .routes(routes!(retrieval::library::status))
-        .routes(routes!(retrieval::library::chunks))
-        .routes(routes!(retrieval::library::tests, retrieval::library::run_tests))
+/// Adds all handlers that the OpenAPI document describes.
+pub fn add_all(routes: &mut impl Routes) {
+    route!(routes, status::server::health);
+    route!(routes, status::server::status);
+    route!(routes, models::list::models);
+    route!(routes, security::login::login, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, security::login::logout);
+    route!(routes, auth::account::mode);
+    route!(routes, auth::account::register, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, auth::account::login, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, auth::proxy::sign_in_by_proxy, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, auth::account::logout);
+    route!(routes, auth::account::logout_everywhere);
+    route!(routes, auth::account::password, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, auth::profile::profile, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, auth::profile::change_profile, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, auth::tokens::list_tokens, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, auth::tokens::make_token, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, auth::tokens::delete_token);
+    route!(routes, auth::people::people);
+    route!(routes, auth::people::change_person, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, auth::people::reset_password);
+    route!(routes, auth::usage::usage_of_people);
+    route!(routes, auth::usage::usage_of_people_csv);
+    route!(routes, auth::audit::audit);
+    route!(routes, auth::invitations::list_invitations, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, auth::invitations::invite, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, auth::invitations::delete_invitation);
+    route!(routes, models::providers::check_address, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, models::providers::providers, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, models::providers::add, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, models::providers::change, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, models::providers::remove, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, models::providers::find);
+    route!(routes, models::providers::check);
+    route!(routes, models::providers::set_default);
+    route!(routes, models::providers::set_fallback);
+    route!(routes, models::own_providers::own_providers, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, models::own_providers::add_own, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, models::own_providers::change_own, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, models::own_providers::remove_own, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, models::own_providers::check_own);
+    route!(routes, models::own_providers::set_own_default);
+    route!(routes, models::providers::change_model, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, chat::message::chat);
+    route!(routes, chat::events::all_events);
+    route!(routes, chat::events::session_events);
+    route!(routes, conversations::conversation::list);
+    route!(routes, conversations::conversation::create);
+    route!(routes, conversations::conversation::read);
+    route!(routes, conversations::conversation::change);
+    route!(routes, conversations::conversation::delete);
+    route!(routes, conversations::message::messages);
+    route!(routes, conversations::sending::send);
+    route!(routes, conversations::message::delete_message);
+    route!(routes, conversations::sending::regenerate);
+    route!(routes, projects::project::list);
+    route!(routes, projects::project::create);
+    route!(routes, projects::project::read);
+    route!(routes, projects::project::change);
+    route!(routes, projects::project::delete);
+    route!(routes, projects::project::restore);
+    // What arrives is counted and written as it arrives.
+    route!(routes, projects::upload::upload, DefaultBodyLimit::disable());
+    route!(routes, projects::uploads::begin);
+    route!(routes, projects::uploads::list);
+    route!(routes, projects::uploads::read);
+    route!(routes, projects::uploads::cancel);
+    route!(routes, projects::uploads::add, DefaultBodyLimit::disable());
+    route!(routes, projects::uploads::remove, DefaultBodyLimit::disable());
+    route!(routes, projects::uploads::commit);
+    route!(routes, projects::link::link, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, projects::files::list, DefaultBodyLimit::disable());
+    route!(routes, projects::add::add, DefaultBodyLimit::disable());
+    route!(routes, projects::content::read);
+    route!(routes, projects::files::write);
+    route!(routes, projects::files::rename);
+    route!(routes, projects::files::delete);
+    route!(routes, projects::members::list);
+    route!(routes, projects::members::set, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, projects::members::remove, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, projects::members::invitations);
+    route!(routes, projects::members::accept);
+    route!(routes, projects::members::decline);
+    route!(routes, projects::files::make_folder);
+    route!(routes, projects::search::search);
+    route!(routes, projects::find::find);
+    route!(routes, projects::links::count);
+    route!(routes, projects::links::update);
+    route!(routes, projects::links::undo);
+    route!(routes, projects::secrets::list);
+    route!(routes, projects::secrets::set, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, projects::secrets::remove, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, projects::git::status);
+    route!(routes, projects::git::diff);
+    route!(routes, projects::git::init);
+    route!(routes, projects::git::stage);
+    route!(routes, projects::git::unstage);
+    route!(routes, projects::git::discard);
+    route!(routes, projects::git::undo_discard);
+    route!(routes, projects::git_history::commit, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, projects::git_history::log);
+    route!(routes, projects::git_history::branches);
+    route!(routes, projects::git_history::create_branch);
+    route!(routes, projects::git_history::switch);
+    route!(routes, projects::notes::passages);
+    route!(routes, projects::notes::notes);
+    route!(routes, projects::notes::note_mentions);
+    route!(routes, sessions::session::list);
+    route!(routes, sessions::session::create);
+    route!(routes, sessions::session::rename);
+    route!(routes, sessions::session::delete);
+    route!(routes, sessions::session::restore);
+    route!(routes, sessions::find::find);
+    route!(routes, sessions::pins::pin);
+    route!(routes, sessions::pins::unpin);
+    route!(routes, sessions::labels::set);
+    route!(routes, sessions::pins::pin_message);
+    route!(routes, sessions::pins::unpin_message);
+    route!(routes, sessions::archive::archive);
+    route!(routes, sessions::archive::unarchive);
+    route!(routes, sessions::compacted::compacted_parts);
+    route!(routes, sessions::compacted::compacted);
+    route!(routes, models::choice::choose);
+    route!(routes, sessions::project::bind);
+    route!(routes, sessions::jobs::list_jobs);
+    route!(routes, sessions::jobs::stop_job);
+    route!(routes, sessions::compress::preview);
+    route!(routes, sessions::compress::restore_compacted);
+    route!(routes, sessions::deleted::deleted);
+    route!(routes, sessions::deleted::purge);
+    route!(routes, files::deleted::trashed);
+    route!(routes, files::deleted::purge_file);
+    route!(routes, sessions::transfer::export);
+    route!(routes, sessions::transfer::import, DefaultBodyLimit::max(MAX_IMPORT));
+    route!(routes, sessions::transfer::branch);
+    route!(routes, sessions::rewind::rewind);
+    route!(routes, sessions::taint::clear);
+    route!(routes, sessions::session::messages);
+    route!(routes, chat::sending::say);
+    route!(routes, sessions::history::history);
+    route!(routes, sessions::operations::operations);
+    route!(routes, chat::sending::interrupt);
+    route!(routes, chat::sending::continue_work);
+    route!(routes, chat::queue::edit);
+    route!(routes, chat::queue::remove);
+    route!(routes, chat::queue::send);
+    route!(routes, sessions::undo::undo);
+    route!(routes, sessions::undo::preview_undo);
+    route!(routes, sessions::undo::preview_later_undo);
+    route!(routes, sessions::undo::text_before);
+    route!(routes, sessions::withdraw::withdraw);
+    route!(routes, sessions::withdraw::reapply);
+    route!(routes, sessions::changes::changes);
+    route!(routes, sessions::changes::content);
+    route!(routes, sessions::session::generate_title);
+    route!(routes, sessions::compress::compression);
+    route!(routes, sessions::compress::compress);
+    route!(routes, chat::approvals::list);
+    route!(routes, chat::approvals::answer);
+    route!(routes, chat::approvals::hold);
+    route!(routes, chat::approvals::rehearse);
+    route!(routes, chat::rehearsals::changes);
+    route!(routes, chat::rehearsals::content);
+    route!(routes, chat::approvals::rules);
+    route!(routes, chat::approvals::remove_rule);
+    route!(routes, files::file::read);
+    route!(routes, files::file::save);
+    route!(routes, files::moving::delete);
+    route!(routes, files::file::list);
+    route!(routes, files::folder::folder);
+    route!(routes, files::folder::find);
+    route!(routes, files::search::search);
+    route!(routes, files::moving::rename);
+    route!(routes, files::moving::restore);
+    route!(routes, files::skills::skills);
+    route!(routes, files::skills::enable_skill);
+    route!(routes, files::trust::trust_of);
+    route!(routes, files::trust::trust);
+    route!(routes, requests::tokens::session_tokens);
+    route!(routes, requests::tokens::request_tokens);
+    route!(routes, requests::tokens::file_tokens);
+    route!(routes, requests::tokens::text_tokens);
+    route!(routes, chat::attachments::attachment_tokens);
+    route!(routes, chat::attachments::picture);
+    route!(routes, tools::tools);
+    route!(routes, tools::choose);
+    route!(routes, stats::tokens::tokens);
+    route!(routes, stats::csv::tokens_csv);
+    route!(routes, stats::own_limits::set_own_limits);
+    route!(routes, status::settings::rag_mode);
+    route!(routes, status::settings::set_rag_mode);
+    route!(routes, status::config_file::settings, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, status::config_file::change_settings, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, requests::prompt::prompt);
+    route!(routes, requests::sent::requests);
+    route!(routes, requests::sent::request);
+    route!(routes, requests::sent::retrieved);
+    route!(routes, retrieval::library::search);
+    route!(routes, retrieval::library::status);
+    route!(routes, retrieval::library::chunks);
+    route!(routes, retrieval::library::tests);
+    route!(routes, retrieval::library::run_tests);
 }
