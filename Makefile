@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder embedder-e5 test test-rust test-frontend test-model test-e5 bench fuzz kills everyday soak interop eval eval-cross fmt lint openapi
+.PHONY: help run build frontend model embedder embedder-e5 test test-rust test-frontend test-model test-e5 bench fuzz kills everyday thorough soak interop eval eval-cross fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -129,6 +129,10 @@ kills: frontend/dist/index.html ## Kill the server KILLS (200) times at work, wh
 
 everyday: frontend/dist/index.html ## Do fifty-one everyday works, count the questions that a person is asked, and take each work back
 	MINICLAW_EVERYDAY=1 cargo test --locked --test it -- --nocapture everyday
+
+thorough: frontend/dist/index.html ## Try every case of the tests that usually try a sample: cut journals, failing file operations, hostile repositories, fifty people
+	MINICLAW_THOROUGH=1 cargo test --locked --test it -- --nocapture facts_before_a_cut_are_kept flipped_bit_costs_only_later_facts \
+	  each_operation_fails_once hostile_repository many_people_at_once_see_nothing_of_each_other
 
 MINUTES ?= 10
 

@@ -223,7 +223,7 @@ fn facts(events: &[Event]) -> Vec<Fact> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(400)))]
+    #![proptest_config(ProptestConfig::default())]
 
     #[test]
     fn any_event_sequence_folds_to_valid_transcript(events in vec(event(), 0..40)) {

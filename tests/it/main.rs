@@ -9,6 +9,7 @@
 mod corpus;
 mod http;
 mod script;
+mod thorough;
 mod transcript;
 mod world;
 
