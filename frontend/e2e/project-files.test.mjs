@@ -232,7 +232,10 @@ test('files of any kind replace others only on request, and are taken back', asy
   await expect.poll(() => readFile(at('a.bin'), 'utf8').catch(() => '')).toBe('old')
 })
 
-test('with 50,000 files in a folder, and many folders, the tree stays quick', async ({ app, open }) => {
+test('with 50,000 files in a folder, and many folders, only rows in sight are drawn', async ({
+  app,
+  open,
+}) => {
   const { at } = await project(app, 'Large')
   await mkdir(at('many'))
   for (let n = 0; n < 50; n++)
@@ -244,41 +247,12 @@ test('with 50,000 files in a folder, and many folders, the tree stays quick', as
   )
   const page = await open()
   await inspector(page).getByRole('tab', { name: 'Project', exact: true }).click()
-  /** Milliseconds of the page from a click until a row is drawn, and those of them that the server took. */
-  const measured = async (click, name) => {
-    await page.evaluate(name => {
-      const state = { start: 0, drawn: 0, answered: 0 }
-      window.measured = state
-      performance.clearResourceTimings()
-      addEventListener('pointerdown', () => (state.start = performance.now()), { capture: true, once: true })
-      const look = () => {
-        const there = [...document.querySelectorAll('#pane-right [role=treeitem]')].some(element =>
-          element.textContent.startsWith(name),
-        )
-        if (there && state.start > 0) state.drawn = performance.now()
-        else requestAnimationFrame(look)
-      }
-      look()
-    }, name)
-    await click()
-    return page.evaluate(async () => {
-      while (window.measured.drawn === 0) await new Promise(requestAnimationFrame)
-      const asked = performance.getEntriesByType('resource').findLast(({ name }) => name.includes('/files'))
-      const { start, drawn } = window.measured
-      return { whole: drawn - start, server: asked ? asked.responseEnd - asked.startTime : 0 }
-    })
-  }
-  const say = (what, { whole, server }) =>
-    console.log(`${what}: ${Math.round(whole)} ms, of which the server took ${Math.round(server)} ms`)
   await inspector(page).getByRole('button', { name: 'Choose a project' }).click()
-  const option = page.getByRole('option', { name: /^Large/ })
-  await option.waitFor()
-  say('first paint of a tree with 2,001 folders', await measured(() => option.click(), 'folder 0'))
+  await page.getByRole('option', { name: /^Large/ }).click()
   await row(page, /^folder 0/).focus()
   await page.keyboard.press('End')
-  say('opening a folder with 50,000 files', await measured(() => row(page, /^many/).click(), 'file-0.txt'))
-  say('closing it', await measured(() => row(page, /^many/).click(), 'many'))
-  say('opening it again', await measured(() => row(page, /^many/).click(), 'file-0.txt'))
+  await row(page, /^many/).click()
+  await row(page, /^file-0\.txt/).waitFor()
   assert.ok((await inspector(page).getByRole('treeitem').count()) < 60, 'only rows in sight are drawn')
   // The end of what is loaded loads what follows, and the focus stays where that begins.
   const last = row(page, /^file-49999\.txt/)

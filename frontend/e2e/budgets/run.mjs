@@ -6,6 +6,7 @@ import { startBrowser, startMiniclaw } from '../harness.mjs'
 import { Figures, round } from './figures.mjs'
 import { fill, MESSAGES, pieces } from './material.mjs'
 import { loads, openings } from './pages.mjs'
+import { trees } from './project.mjs'
 import { follow, readOn } from './stream.mjs'
 
 if (!process.env.MINICLAW_BIN) {
@@ -118,6 +119,20 @@ try {
     const note = `from the click to the last message painted; slowest ${round(got.worst)}`
     figures.add(`opening ${MESSAGES} messages, p50`, got.median, 'ms', { atMost: 300, watched, note })
     figures.add('the same, main thread', got.cpu, 'ms', { atMost: 300, note: 'of the processor' })
+  }
+  // Only by the clock, so only in `make bench`.
+  if (only('project') && bench) {
+    const { tree, small, large } = await trees(browser, app, 9)
+    const slowest = ({ worst }) => `from the click to the paint; slowest ${round(worst)}`
+    figures.add('tree of a project with 100,000 files, p50', tree.median, 'ms', {
+      atMost: 150,
+      note: slowest(tree),
+    })
+    figures.add('opening a folder of 100 files in it, p50', small.median, 'ms', {
+      atMost: 50,
+      note: slowest(small),
+    })
+    figures.add('opening a folder of 50,000 files in it, p50', large.median, 'ms', { note: slowest(large) })
   }
   if (only('stream')) {
     const got = await calmest(bench ? 1 : 3)
