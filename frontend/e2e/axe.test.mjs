@@ -1,7 +1,7 @@
-// No accessibility violation on the main surfaces at six widths, in two looks. Two more tests cover what has a page of
-// its own. `screens.test.mjs` looks at more surfaces at two sizes.
+// No accessibility violation on the main surfaces at six widths, in two looks in turn, or in both with SHOTS or
+// MINICLAW_THOROUGH. Two more tests cover what has a page of its own. `screens.test.mjs` looks at more surfaces at two sizes.
 import assert from 'node:assert/strict'
-import { faults, withMiniclaw } from './fixtures.mjs'
+import { faults, looksOf, withMiniclaw } from './fixtures.mjs'
 import { openApproval, openConversation, openSignIn, prepare, SURFACES, still } from './surfaces.mjs'
 
 const test = withMiniclaw({ prepare })
@@ -43,8 +43,10 @@ for (const look of LOOKS) {
     }
     assert.deepEqual(found, [])
   })
+}
 
-  for (const [width, height] of SIZES)
+for (const [n, [width, height]] of SIZES.entries())
+  for (const look of looksOf(n, LOOKS))
     test(`no surface has a violation at ${width} px: ${look.theme}, ${look.lang}`, async ({ open }) => {
       const page = await openConversation(open, { ...look, viewport: { width, height } })
       const found = []
@@ -55,4 +57,3 @@ for (const look of LOOKS) {
       }
       assert.deepEqual(found, [])
     })
-}

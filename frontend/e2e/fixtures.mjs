@@ -78,6 +78,12 @@ const ALL_LOOKS = [
   })),
 )
 
+/** Whether the tests of all surfaces show each of them in every look, and not in one of them in turn. */
+const EVERY_LOOK = Boolean(process.env.SHOTS || process.env.MINICLAW_THOROUGH)
+
+/** The looks in which the surface with this number is shown. */
+export const looksOf = (number, looks) => (EVERY_LOOK ? looks : [looks[number % looks.length]])
+
 /**
  * Two looks that cover both sizes, themes and languages; all four when screenshots are taken. Each look has the options
  * of `open`, whether the screen is small, and a name for the test and its screenshot.
