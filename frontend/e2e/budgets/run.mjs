@@ -64,10 +64,7 @@ const hurried = bench ? hurry() : 'ordinary priority'
 const noise = async () => `load ${loadavg().map(round).join(' ')}; ${await lateness()}`
 const app = await startMiniclaw({ replies: script })
 const titles = await fill(app.home, 8)
-// With an inspector attached, as in a driven browser, V8 resolves the source position of each error, and React
-// creates some errors when it is loaded, so everything is parsed once more. If positions are resolved from the start,
-// the cost is the same as for a person, whose browser never does this.
-const browser = await startBrowser(['--js-flags=--no-enable-lazy-source-positions'])
+const browser = await startBrowser()
 const figures = new Figures()
 
 /** The CPU budget applies in `make bench`; under other load, caches are shared and tasks are preempted. */
