@@ -53,8 +53,8 @@ export const Transcript = memo(function Transcript({ rows, sent, target, sought 
     anchorTo: 'end',
     followOnAppend: true,
     scrollEndThreshold: NEAR_END,
+    // No padding below the last row: while the row grows, it is the row that ends what can be scrolled.
     paddingStart: 8,
-    paddingEnd: 8,
     // The list positions its rows itself: scrolling and growing re-render nothing.
     directDomUpdates: true,
     directDomUpdatesMode: 'position',
