@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder embedder-e5 test test-rust test-frontend test-model test-e5 bench fuzz kills everyday thorough soak interop eval eval-cross fmt lint openapi
+.PHONY: help run build frontend model embedder embedder-e5 test test-build test-rust test-frontend test-model test-e5 bench fuzz kills everyday thorough soak interop eval eval-cross fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -44,7 +44,11 @@ embedder: ## Get the weights of the embedding model, for search by meaning (32 M
 embedder-e5: ## Get the weights of a better but slower embedding model, multilingual-e5-small (91 MB; selected in config.yml)
 	@python3 scripts/get-model.py --model e5 --yes --dir "$(MODELS_DIR)"
 
-test: test-frontend test-rust test-model ## Install what the tests need and run all of them
+# The compiler leaves a core idle at times, which the tests without a browser use.
+test: ## Install what the tests need and run all of them
+	@$(MAKE) --no-print-directory --output-sync=target -j2 test-frontend test-build
+	@$(MAKE) --no-print-directory test-rust
+	@$(MAKE) --no-print-directory test-model
 
 fmt: ## Format all code
 	cargo fmt --all
@@ -61,6 +65,9 @@ openapi: ## Write the OpenAPI description and the UI's types generated from it
 
 test-frontend: frontend/dist/index.html ## Tests of the web UI without a browser
 	cd frontend && npm run lint && npm run typecheck && npm test
+
+test-build: frontend/dist/index.html
+	cargo test --locked --no-run
 
 # The browser tests drive the binary that cargo test built for its own.
 test-rust: frontend/dist/index.html embedder ## Tests of the server, and of the web UI in a real browser
@@ -130,9 +137,11 @@ kills: frontend/dist/index.html ## Kill the server KILLS (200) times at work, wh
 everyday: frontend/dist/index.html ## Do fifty-one everyday works, count the questions that a person is asked, and take each work back
 	MINICLAW_EVERYDAY=1 cargo test --locked --test it -- --nocapture everyday
 
-thorough: frontend/dist/index.html ## Try every case of the tests that usually try a sample: cut journals, failing file operations, hostile repositories, fifty people
+thorough: frontend/dist/index.html ## Try every case of the tests that usually try a sample: cut journals, failing file operations, hostile repositories, fifty people, screens in all looks
 	MINICLAW_THOROUGH=1 cargo test --locked --test it -- --nocapture facts_before_a_cut_are_kept flipped_bit_costs_only_later_facts \
 	  each_operation_fails_once hostile_repository many_people_at_once_see_nothing_of_each_other
+	@scripts/install-tools.sh browser
+	cd frontend && MINICLAW_THOROUGH=1 MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npx --no-install playwright test e2e/axe e2e/screens
 
 MINUTES ?= 10
 
