@@ -1,5 +1,5 @@
 //! Makes the router and the OpenAPI document from one table of handlers, each without the other: the document takes some
-//! megabytes and half of the time of a start to make, and is rarely asked for.
+//! megabytes and a third of the time of a start to make, and is rarely asked for.
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
