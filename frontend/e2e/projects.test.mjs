@@ -221,6 +221,7 @@ test('an upload goes on after the connection was lost, and after a reload', asyn
   assert.deepEqual(await faults(page), [])
   await shot(page, 'projects-upload-waiting')
   await page.reload()
+  await page.locator('[data-composer]').waitFor()
   lost = false
   const own = async () =>
     (await ask(app, '/api/projects/uploads')).data.find(({ name }) => name === 'resumed')
