@@ -70,27 +70,13 @@ export async function loads(browser, app, { throttle, times }) {
 }
 
 /** Runs in the page: measures from the click on a link to the frame after the one that shows the last message. */
-function timeOpening(text) {
-  window.__opened = null
-  const begin = click => {
-    const painted = () => {
-      const channel = new MessageChannel()
-      channel.port1.onmessage = () => {
-        window.__opened = performance.now() - click.timeStamp
-      }
-      channel.port2.postMessage(null)
-    }
-    const look = () => {
-      const box = document.querySelector('[role=log]')
-      const rows = [...(box?.querySelectorAll('[aria-posinset]') ?? [])]
-      const last = rows.find(row => row.ariaPosInSet === row.ariaSetSize)
-      const there = last?.textContent.includes(text) && last.getBoundingClientRect().top < innerHeight
-      requestAnimationFrame(there ? painted : look)
-    }
-    requestAnimationFrame(look)
-  }
-  addEventListener('click', begin, { capture: true, once: true })
-}
+const timeOpening = text =>
+  window.__timeClick(() => {
+    const box = document.querySelector('[role=log]')
+    const rows = [...(box?.querySelectorAll('[aria-posinset]') ?? [])]
+    const last = rows.find(row => row.ariaPosInSet === row.ariaSetSize)
+    return last?.textContent.includes(text) && last.getBoundingClientRect().top < innerHeight
+  })
 
 /** Milliseconds from click to paint for each of the conversations, none of which was loaded before. */
 export async function openings(browser, app, titles) {
@@ -108,7 +94,7 @@ export async function openings(browser, app, titles) {
     await link.click()
     took.push(
       await until(
-        () => page.evaluate(() => window.__opened),
+        () => page.evaluate(() => window.__painted),
         ms => ms !== null,
         'the last message',
       ),

@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ask, openPage } from '../harness.mjs'
-import { median } from './watch.mjs'
+import { median, timeClicks } from './watch.mjs'
 
 const FOLDERS = 500
 const FILES = 100
@@ -31,25 +31,12 @@ async function make(app) {
 }
 
 /** Runs in the page: measures from the next click to the frame after the one that shows a row of this name. */
-function timeRow(name) {
-  window.__painted = null
-  const begin = click => {
-    const painted = () => {
-      const channel = new MessageChannel()
-      channel.port1.onmessage = () => {
-        window.__painted = performance.now() - click.timeStamp
-      }
-      channel.port2.postMessage(null)
-    }
-    const look = () => {
-      const rows = [...document.querySelectorAll('#pane-right [role=treeitem]')]
-      const there = rows.some(row => row.textContent.startsWith(name))
-      requestAnimationFrame(there ? painted : look)
-    }
-    requestAnimationFrame(look)
-  }
-  addEventListener('click', begin, { capture: true, once: true })
-}
+const timeRow = name =>
+  window.__timeClick(() =>
+    [...document.querySelectorAll('#pane-right [role=treeitem]')].some(row =>
+      row.textContent.startsWith(name),
+    ),
+  )
 
 async function clicked(page, element, name) {
   await element.waitFor()
@@ -60,7 +47,7 @@ async function clicked(page, element, name) {
 
 /** Milliseconds until the tree of a page that has just been opened is painted, and until two of its folders are. */
 async function once(browser, app) {
-  const { page, close } = await openPage(browser, app)
+  const { page, close } = await openPage(browser, app, { prepare: page => page.addInitScript(timeClicks) })
   const pane = page.locator('#pane-right')
   const row = name => pane.getByRole('treeitem', { name: new RegExp(`^${name}`) })
   await pane.getByRole('tab', { name: 'Project', exact: true }).click()

@@ -29,6 +29,28 @@ function observe() {
   }
 }
 
+/**
+ * Runs in the page before any of its scripts: `__timeClick(shown)` measures from the next click to the frame after the one
+ * in which `shown` is true, and leaves the milliseconds in `__painted`.
+ */
+export function timeClicks() {
+  window.__timeClick = shown => {
+    window.__painted = null
+    const begin = click => {
+      const painted = () => {
+        const channel = new MessageChannel()
+        channel.port1.onmessage = () => {
+          window.__painted = performance.now() - click.timeStamp
+        }
+        channel.port2.postMessage(null)
+      }
+      const look = () => requestAnimationFrame(shown() ? painted : look)
+      requestAnimationFrame(look)
+    }
+    addEventListener('click', begin, { capture: true, once: true })
+  }
+}
+
 /** `prepare` has to be passed to `openPage`; the other methods then read the metrics. */
 export function watching(throttle = 1) {
   const watch = {
@@ -37,6 +59,7 @@ export function watching(throttle = 1) {
       await session.send('Performance.enable', { timeDomain: 'threadTicks' })
       if (throttle > 1) await session.send('Emulation.setCPUThrottlingRate', { rate: throttle })
       await page.addInitScript(observe)
+      await page.addInitScript(timeClicks)
       watch.session = session
       watch.page = page
     },
