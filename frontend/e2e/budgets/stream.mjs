@@ -70,10 +70,12 @@ export async function follow(browser, app, { id, tokens, rate, question }) {
     nodes: document.querySelectorAll('*').length,
   }))
   await close()
-  const share = part =>
-    (100 * spans.reduce((sum, span) => sum + span[part], 0)) / spans.reduce((sum, { at }) => sum + at, 0)
+  const perSecond = part =>
+    spans.reduce((sum, span) => sum + span[part], 0) / spans.reduce((sum, { at }) => sum + at, 0)
+  const share = part => 100 * perSecond(part)
   return {
     cpu: share('all'),
+    layouts: perSecond('layouts'),
     parts: ['script', 'style', 'layout'].map(part => [part, share(part)]),
     longest: Math.max(0, ...seen.tasks.map(([, ms]) => ms)),
     tasks: seen.tasks.length,

@@ -63,7 +63,7 @@ export function watching(throttle = 1) {
       watch.session = session
       watch.page = page
     },
-    /** CPU time of the main thread so far, in seconds: in total, and for scripts, styles and layout. */
+    /** CPU time of the main thread so far, in seconds: in total, and for scripts, styles and layout; and the layouts' number. */
     async thread() {
       const { metrics } = await watch.session.send('Performance.getMetrics')
       const of = name => metrics.find(metric => metric.name === name)?.value ?? Number.NaN
@@ -72,6 +72,7 @@ export function watching(throttle = 1) {
         script: of('ScriptDuration'),
         style: of('RecalcStyleDuration'),
         layout: of('LayoutDuration'),
+        layouts: of('LayoutCount'),
         at: performance.now() / 1000,
       }
     },
