@@ -181,6 +181,8 @@ pub struct Config {
 /// A model's endpoint, and where it was configured or found, for people: `.env`, `config.yml`, …
 #[derive(Clone, Debug)]
 pub struct ConfiguredEndpoint {
+    /// Its `id` in `models` of config.yml; `None` if it comes from elsewhere.
+    pub id: Option<String>,
     pub endpoint: Endpoint,
     pub from: String,
 }
@@ -243,7 +245,11 @@ impl Config {
         endpoints.extend(openai(environment)?);
         for entry in &file.models {
             match configured(entry, environment)? {
-                Ok(endpoint) => endpoints.push(ConfiguredEndpoint { endpoint, from: "config.yml".to_owned() }),
+                Ok(endpoint) => endpoints.push(ConfiguredEndpoint {
+                    id: Some(entry.id().to_owned()),
+                    endpoint,
+                    from: "config.yml".to_owned(),
+                }),
                 Err(warning) => warnings.push(warning),
             }
         }
@@ -429,7 +435,7 @@ mod tests {
     }
 
     fn first(config: &Config) -> (&str, &str, String, &str) {
-        let ConfiguredEndpoint { endpoint, from } = &config.endpoints[0];
+        let ConfiguredEndpoint { endpoint, from, .. } = &config.endpoints[0];
         let key = endpoint.api_key.as_ref().map_or("", |key| key.expose_secret());
         (endpoint.base_url.as_str(), &endpoint.model, key.to_owned(), from)
     }

@@ -85,6 +85,11 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "disabled", "this account is disabled; ask an admin of this server")
     }
 
+    pub fn read_only_token() -> Self {
+        let message = "this access token can only read; make one with the scope \"full\" to change anything";
+        Self::new(StatusCode::FORBIDDEN, "read_only_token", message)
+    }
+
     pub fn single_mode() -> Self {
         let message = "this server is for one person and has no accounts; see docs/people.md";
         Self::new(StatusCode::FORBIDDEN, "single_mode", message)
@@ -155,7 +160,9 @@ impl From<StoreError> for ApiError {
             StoreError::NotText { .. } => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_utf8", None),
             StoreError::Exists { .. } => (StatusCode::CONFLICT, "exists", None),
             StoreError::NotKept { files } => return not_kept(files, error.to_string()),
-            StoreError::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None),
+            StoreError::TooLarge { .. } | StoreError::TooManyFiles { .. } => {
+                (StatusCode::PAYLOAD_TOO_LARGE, "too_large", None)
+            }
             StoreError::Project(refused) => return project_refused(refused),
             StoreError::Role(RoleRefused::ReadOnly) => (StatusCode::FORBIDDEN, "read_only", None),
             StoreError::Role(RoleRefused::OwnerOnly) => (StatusCode::FORBIDDEN, "owner_only", None),
@@ -367,7 +374,9 @@ impl From<EngineError> for ApiError {
             EngineError::Model(ModelError::NoModel(_)) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "no_model", message)
             }
-            EngineError::Model(ModelError::Gone(_)) => Self::new(StatusCode::CONFLICT, "unknown_model", message),
+            EngineError::Model(ModelError::Gone(_) | ModelError::Unknown(_)) => {
+                Self::new(StatusCode::CONFLICT, "unknown_model", message)
+            }
             EngineError::Model(ModelError::Provider(error)) | EngineError::Provider(error) => {
                 Self { params: error.params(), ..Self::new(StatusCode::BAD_GATEWAY, error.code(), message) }
             }
@@ -435,6 +444,12 @@ impl From<BadPath> for ApiError {
 
 impl From<JsonRejection> for ApiError {
     fn from(rejection: JsonRejection) -> Self {
-        Self::new(rejection.status(), "bad_json", rejection.body_text())
+        let text = rejection.body_text();
+        let message = match (&rejection, text.split_once(": ")) {
+            (JsonRejection::JsonDataError(_), Some((_, why))) => format!("a field of the body is not valid: {why}"),
+            (JsonRejection::JsonSyntaxError(_), Some((_, why))) => format!("the body is not valid JSON: {why}"),
+            _ => text,
+        };
+        Self::new(rejection.status(), "bad_json", message)
     }
 }

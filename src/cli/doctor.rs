@@ -27,7 +27,7 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     for (name, from) in known_variables(&environment) {
         println!("variable   {name} is set ({from})");
     }
-    for ConfiguredEndpoint { endpoint, from } in &config.endpoints {
+    for ConfiguredEndpoint { endpoint, from, .. } in &config.endpoints {
         println!("model      {} at {} ({from})", endpoint.label, endpoint.base_url);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -27,13 +27,19 @@ pub(super) struct ModelEntry {
     vision: Option<bool>,
 }
 
+impl ModelEntry {
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+}
+
 pub(super) fn deepseek(environment: &Environment) -> Result<Option<ConfiguredEndpoint>, ConfigError> {
     let Some((key, from)) = environment.get("DEEPSEEK_API_KEY") else { return Ok(None) };
     let address = environment.value("DEEPSEEK_BASE_URL").unwrap_or(DEEPSEEK_URL);
     let model = environment.value("DEEPSEEK_MODEL").unwrap_or(DEEPSEEK_MODEL);
     let url = url(address).map_err(|reason| bad(from, format!("DEEPSEEK_BASE_URL {reason}")))?;
     let endpoint = endpoint(url, model, Some(key.to_owned().into()));
-    Ok(Some(ConfiguredEndpoint { endpoint, from: from.to_owned() }))
+    Ok(Some(ConfiguredEndpoint { id: None, endpoint, from: from.to_owned() }))
 }
 
 pub(super) fn openai(environment: &Environment) -> Result<Option<ConfiguredEndpoint>, ConfigError> {
@@ -49,7 +55,7 @@ pub(super) fn openai(environment: &Environment) -> Result<Option<ConfiguredEndpo
     let address = address.map_or(OPENAI_URL, |(address, _)| address);
     let url = url(address).map_err(|reason| bad(from, format!("OPENAI_BASE_URL {reason}")))?;
     let key = key.map(|(key, _)| SecretString::from(key.to_owned()));
-    Ok(Some(ConfiguredEndpoint { endpoint: endpoint(url, model, key), from: from.to_owned() }))
+    Ok(Some(ConfiguredEndpoint { id: None, endpoint: endpoint(url, model, key), from: from.to_owned() }))
 }
 
 /// Reads a model of config.yml. A variable that is not set makes the entry unusable, which is only a warning: the
@@ -93,10 +99,11 @@ pub(super) fn endpoint(base_url: Url, model: &str, api_key: Option<SecretString>
 pub(super) fn choose(endpoints: &mut [ConfiguredEndpoint], file: &File) -> Option<String> {
     let wanted = file.default_model.as_ref()?;
     let name = model_of(file, wanted);
+    let has_id = |one: &ConfiguredEndpoint| one.id.as_ref() == Some(wanted);
     let fits = |ConfiguredEndpoint { endpoint, .. }: &ConfiguredEndpoint| {
         endpoint.model == name || endpoint.profile.kind.name().eq_ignore_ascii_case(wanted)
     };
-    match endpoints.iter().position(fits) {
+    match endpoints.iter().position(has_id).or_else(|| endpoints.iter().position(fits)) {
         Some(place) => {
             endpoints[..=place].rotate_right(1);
             None

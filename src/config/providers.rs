@@ -152,6 +152,7 @@ impl Provider {
     pub(super) fn endpoints(&self) -> Vec<ConfiguredEndpoint> {
         let enabled = self.models.iter().filter(|model| model.settings.enabled != Some(false) && !self.lacks_key());
         let configured = |model: &ProviderModel| ConfiguredEndpoint {
+            id: None,
             endpoint: model.endpoint.clone(),
             from: "config.yml".to_owned(),
         };
@@ -188,7 +189,7 @@ pub(super) fn grouped(
 ) -> Vec<Provider> {
     let mut providers: Vec<Provider> = Vec::new();
     let key = |key: &Option<SecretString>| key.as_ref().map(|key| key.expose_secret().to_owned());
-    for ConfiguredEndpoint { endpoint, from } in endpoints {
+    for ConfiguredEndpoint { endpoint, from, .. } in endpoints {
         let place = match from.as_str() {
             "environment" => ProviderPlace::Environment,
             ".env" => ProviderPlace::EnvFile,

@@ -17,7 +17,7 @@ pub enum BadPath {
     TooLong,
     #[error("a name in the path is longer than 255 bytes, which no file can have; choose a shorter one")]
     NameTooLong,
-    #[error("the path must be relative to the home, like memory/MEMORY.md")]
+    #[error("the path must be relative, like memory/MEMORY.md or src/main.rs")]
     Absolute,
     #[error("the path may not climb with '..'")]
     Climbs,

@@ -16,6 +16,8 @@ use crate::provider::{Client, Endpoint, HealthLog, ProviderError};
 #[derive(Clone)]
 pub(super) struct RemoteModel {
     pub candidate: ModelCandidate,
+    /// Its `id` in `models` of config.yml; `None` if it comes from elsewhere.
+    pub configured_id: Option<String>,
     pub client: Arc<Client>,
 }
 
@@ -111,11 +113,13 @@ impl ModelCatalogue {
         change(&mut sources);
         let endpoints = sources.all();
         let mut remote = Vec::new();
-        for (ConfiguredEndpoint { endpoint, from }, id) in endpoints.iter().zip(ids(&endpoints)) {
+        for (ConfiguredEndpoint { id: configured_id, endpoint, from }, id) in endpoints.iter().zip(ids(&endpoints)) {
             match Client::logging(endpoint.clone(), self.health(endpoint)) {
-                Ok(client) => {
-                    remote.push(RemoteModel { candidate: candidate(id, endpoint, from), client: Arc::new(client) });
-                }
+                Ok(client) => remote.push(RemoteModel {
+                    candidate: candidate(id, endpoint, from),
+                    configured_id: configured_id.clone(),
+                    client: Arc::new(client),
+                }),
                 Err(error) if remote.is_empty() => return Err(error),
                 Err(error) => tracing::warn!(id, %error, "this model cannot be used"),
             }
@@ -130,11 +134,11 @@ impl ModelCatalogue {
     /// Returns the models at these endpoints, which are only a person's own. Endpoints without a client are skipped.
     pub(super) fn own_models(&self, endpoints: &[ConfiguredEndpoint]) -> Vec<RemoteModel> {
         let model = |(configured, id): (&ConfiguredEndpoint, String)| {
-            let ConfiguredEndpoint { endpoint, from } = configured;
+            let ConfiguredEndpoint { endpoint, from, .. } = configured;
             let client = Client::logging(endpoint.clone(), self.health(endpoint));
             let client = client.inspect_err(|error| tracing::warn!(id, %error, "this model cannot be used")).ok()?;
             let candidate = candidate(format!("{OWN_PREFIX}{id}"), endpoint, from);
-            Some(RemoteModel { candidate, client: Arc::new(client) })
+            Some(RemoteModel { candidate, configured_id: None, client: Arc::new(client) })
         };
         endpoints.iter().zip(ids(endpoints)).filter_map(model).collect()
     }
@@ -270,12 +274,18 @@ pub(super) fn whole_id(endpoint: &Endpoint) -> String {
 }
 
 /// Returns the ids: `provider/model`, with the address where two would be equal, so that an id does not depend on the
-/// order.
+/// order. Two models of one name at one host have their ids of config.yml instead of the name.
 fn ids(endpoints: &[ConfiguredEndpoint]) -> Vec<String> {
-    let all: Vec<String> = endpoints.iter().map(|one| plain_id(&one.endpoint)).collect();
-    let unique = endpoints.iter().zip(&all).map(|(one, id)| {
-        let twice = all.iter().filter(|other| *other == id).count() > 1;
-        if twice { whole_id(&one.endpoint) } else { id.clone() }
+    let count = |id_of: fn(&Endpoint) -> String, id: &String| {
+        endpoints.iter().filter(|other| id_of(&other.endpoint) == *id).count()
+    };
+    let unique = endpoints.iter().map(|one| {
+        let (plain, whole) = (plain_id(&one.endpoint), whole_id(&one.endpoint));
+        match &one.id {
+            _ if count(plain_id, &plain) == 1 => plain,
+            Some(id) if count(whole_id, &whole) > 1 => format!("{}/{id}", one.endpoint.profile.kind.word()),
+            Some(_) | None => whole,
+        }
     });
     unique.collect()
 }
@@ -309,7 +319,7 @@ mod tests {
             reach: None,
             profile: Profile::new(ProfileKind::OpenAi, model),
         };
-        ConfiguredEndpoint { endpoint, from: "a test".to_owned() }
+        ConfiguredEndpoint { id: None, endpoint, from: "a test".to_owned() }
     }
 
     fn models(catalogue: &ModelCatalogue) -> Vec<String> {

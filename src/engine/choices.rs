@@ -49,7 +49,7 @@ impl Engine {
     ) -> Result<(SessionId, Session), EngineError> {
         self.check_project(project_id.as_ref())?;
         chosen.check()?;
-        self.tenant.models.check(&chosen)?;
+        let chosen = self.tenant.models.resolve(chosen)?;
         let id = SessionId::parse(&clock::new_id()).map_err(|_| EngineError::Internal("a new id was not an id"))?;
         let session = Session { project_id, chosen, ..Session::new(title, clock::now()) };
         self.save_new(&id, &session).await?;
@@ -91,7 +91,7 @@ impl Engine {
     /// Returns an error if there is no such model, or if this sender may not change what may run.
     pub async fn choose(&self, id: &SessionId, chosen: Chosen, sender: ChoiceSender) -> Result<(), EngineError> {
         chosen.check()?;
-        self.tenant.models.check(&chosen)?;
+        let chosen = self.tenant.models.resolve(chosen)?;
         self.ask(id, IfMissing::Fail, |reply| Command::Choose { chosen: chosen.clone(), sender, reply }).await
     }
 

@@ -34,6 +34,9 @@ pub enum ModelError {
          settings, or start its server"
     )]
     Gone(String),
+    /// There is no model of this name to choose.
+    #[error("there is no model \"{0}\"; GET /api/models lists those that can be chosen")]
+    Unknown(String),
     #[error(transparent)]
     Provider(#[from] ProviderError),
 }
@@ -42,7 +45,7 @@ impl ModelError {
     pub fn code(&self) -> &'static str {
         match self {
             ModelError::NoModel(_) => "no_model",
-            ModelError::Gone(_) => "unknown_model",
+            ModelError::Gone(_) | ModelError::Unknown(_) => "unknown_model",
             ModelError::Provider(error) => error.code(),
         }
     }
@@ -50,6 +53,7 @@ impl ModelError {
     pub fn retryable(&self) -> bool {
         match self {
             ModelError::NoModel(_) | ModelError::Gone(_) => true,
+            ModelError::Unknown(_) => false,
             ModelError::Provider(error) => error.retryable(),
         }
     }
@@ -58,7 +62,7 @@ impl ModelError {
     pub fn params(&self) -> ErrorParams {
         match self {
             ModelError::NoModel(_) => ErrorParams::new(),
-            ModelError::Gone(model) => ErrorParams::from([("model".to_owned(), model.clone())]),
+            ModelError::Gone(model) | ModelError::Unknown(model) => ErrorParams::from([("model".to_owned(), model.clone())]),
             ModelError::Provider(error) => error.params(),
         }
     }
@@ -210,12 +214,30 @@ impl Models {
         if embedded { Ok(Target::Local) } else { Err(ModelError::Gone(wanted.clone())) }
     }
 
-    /// Checks that a session can choose this model.
+    /// Returns the choice with the id of the model, which may be named by that id, by its `id` in config.yml, or by the name
+    /// that is sent to its provider.
     ///
     /// # Errors
-    /// Returns [`ModelError::Gone`] if it is not in the catalogue.
-    pub fn check(&self, chosen: &Chosen) -> Result<(), ModelError> {
-        self.target(chosen).map(|_| ())
+    /// Returns [`ModelError::Unknown`] if there is no such model.
+    pub fn resolve(&self, chosen: Chosen) -> Result<Chosen, ModelError> {
+        let Some(wanted) = chosen.model.clone().filter(|_| self.target(&chosen).is_err()) else { return Ok(chosen) };
+        let remote = self.catalogue.remote();
+        let by_id = remote.iter().find(|model| model.configured_id.as_ref() == Some(&wanted));
+        match by_id.or_else(|| remote.iter().find(|model| model.candidate.model == wanted)) {
+            Some(model) => Ok(Chosen { model: Some(model.candidate.id.clone()), ..chosen }),
+            None => Err(ModelError::Unknown(wanted)),
+        }
+    }
+
+    /// Returns the name by which a client of the NanoClaw document knows the model of a choice: its `id` in config.yml, or the
+    /// name that is sent to its provider.
+    pub fn name_of(&self, chosen: &Chosen) -> String {
+        let configured = match (self.target(chosen), &*read(&self.choice)) {
+            (Ok(Target::Remote(model)), _) => model.configured_id,
+            (Ok(Target::Default), Choice::Remote(model)) => model.configured_id.clone(),
+            (Ok(Target::Default | Target::Local) | Err(_), _) => None,
+        };
+        configured.unwrap_or_else(|| self.status_of(chosen).model)
     }
 
     /// Whether the chosen model's thinking can be switched on and off.

@@ -235,7 +235,7 @@ impl Tenant {
         let of_provider = |provider: &OwnProvider| -> Vec<ConfiguredEndpoint> {
             let configured = |name: &String| {
                 let endpoint = Endpoint { label: name.clone(), ..self.own_endpoint(provider, name) };
-                ConfiguredEndpoint { endpoint, from: provider.name.clone() }
+                ConfiguredEndpoint { id: None, endpoint, from: provider.name.clone() }
             };
             provider.models.iter().map(configured).collect()
         };

@@ -134,7 +134,7 @@ impl Runtime {
         let found = found.into_iter().map(|mut endpoint| {
             config.seeing.mark(&mut endpoint);
             config.prices.mark(&mut endpoint);
-            ConfiguredEndpoint { endpoint, from: "found on this machine".to_owned() }
+            ConfiguredEndpoint { id: None, endpoint, from: "found on this machine".to_owned() }
         });
         log_unusable(self.models.set_found(found.collect()));
         if let Some(wanted) = &config.wanted

@@ -463,7 +463,7 @@ mod tests {
         let many: Vec<Item<'_>> = names.iter().map(|name| Item::Folder(name)).collect();
         for (kind, bytes) in all_kinds(&many) {
             let (_, done) = unpacked(kind, &bytes);
-            assert!(matches!(done, Err(StoreError::TooLarge { limit: 50, .. })), "{kind:?}: {done:?}");
+            assert!(matches!(done, Err(StoreError::TooManyFiles { limit: 50, .. })), "{kind:?}: {done:?}");
         }
         // A name is read into memory, so it has a limit of its own.
         let mut header = tar::Header::new_gnu();

@@ -12,13 +12,15 @@ pub enum StoreError {
     NotText { path: String, at: usize },
     #[error("{path} has {size} bytes; the limit here is {limit}")]
     TooLarge { path: String, size: u64, limit: u64 },
+    #[error("the folder has {count} files and folders or more; the limit here is {limit}")]
+    TooManyFiles { count: u64, limit: u64 },
     /// The file is not what the caller expected; nothing was written.
     #[error("{path} changed on disk since it was read; load it again or save over it on purpose")]
     Conflict { path: String, etag: Option<String> },
     /// An undo lacks a content; nothing was written.
     #[error("{}; nothing was changed", not_kept(.files))]
     NotKept { files: Vec<NotKeptFile> },
-    #[error("there is already a {path}; choose another name (nothing was overwritten)")]
+    #[error("{path} already exists; choose another name (nothing was overwritten)")]
     Exists { path: String },
     #[error("{path} cannot be used here: {why}")]
     NotAllowed { path: String, why: &'static str },

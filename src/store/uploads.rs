@@ -124,8 +124,7 @@ impl Upload {
     pub(super) fn count_entries(&mut self, more: u64) -> Result<(), StoreError> {
         self.files += more;
         if self.files > self.limits.files {
-            let path = "the number of files of this folder".to_owned();
-            return Err(StoreError::TooLarge { path, size: self.files, limit: self.limits.files });
+            return Err(StoreError::TooManyFiles { count: self.files, limit: self.limits.files });
         }
         Ok(())
     }

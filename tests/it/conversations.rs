@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::http::{Answer, Frame, Incoming, open};
 use crate::script::{call, says, script, steps};
-use crate::world::{ASKING, Server, World};
+use crate::world::{ASKING, CONFIG, Server, World};
 
 const CONVERSATIONS: &str = "/api/conversations";
 const JSON: (&str, &str) = ("Content-Type", "application/json");
@@ -116,6 +116,31 @@ async fn conversation_is_created_changed_and_deleted() {
     assert_eq!(refused(&server.delete(&format!("{CONVERSATIONS}/{id}")).await).0, 404);
 }
 
+/// A client of the document knows the models by their ids in config.yml, and sends back what it has read.
+#[tokio::test]
+async fn model_is_chosen_by_its_id_in_config_yml() {
+    let world = World::new(script([])).await;
+    let address = world.provider.base_url.as_str().trim_end_matches('/').to_owned();
+    let model = |id: &str, path: &str| format!("  - {{id: {id}, api_url: '{address}{path}', api_key: x, model: same}}\n");
+    let other = "  - {id: glm-5, api_url: 'https://open.bigmodel.cn/api/paas/v4/chat/completions', api_key: x}\n";
+    let models = format!("models:\n{}{}{other}default_model: second\n", model("first", ""), model("second", "/v2"));
+    world.write("config.yml", format!("{CONFIG}{models}"));
+    let server = world.serve().await;
+    let available = server.get("/api/models").await.ok();
+    let ids: Vec<&str> = available["available"].as_array().unwrap().iter().filter_map(|one| one["id"].as_str()).collect();
+    let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
+    assert_eq!(distinct.len(), ids.len(), "{ids:?}");
+    assert_eq!(data(&server.post(CONVERSATIONS, json!({"title": "t"})).await)["model"], "second", "the default");
+    for name in ["first", "second", "glm-5"] {
+        let new = data(&server.post(CONVERSATIONS, json!({"title": "t", "model": name})).await);
+        assert_eq!(new["model"], name);
+        let id = new["id"].as_str().unwrap();
+        assert_eq!(data(&patch(&server, id, json!({"model": new["model"]})).await)["model"], name);
+        let chosen = world.session(id)["chosen"]["model"].clone();
+        assert!(ids.contains(&chosen.as_str().unwrap()), "the page knows {chosen}");
+    }
+}
+
 #[tokio::test]
 async fn refused_change_changes_nothing() {
     let world = World::new(script([])).await;
@@ -130,7 +155,7 @@ async fn refused_change_changes_nothing() {
         (json!({"title": "x", "project_id": "none"}), 404, "not_found"),
         (json!({"title": "x", "project_id": "../x"}), 404, "not_found"),
         (json!({"title": "x".repeat(201)}), 400, "too_long"),
-        (json!({"temperature": "warm"}), 422, "bad_json"),
+        (json!({"temperature": "warm"}), 400, "bad_json"),
     ] {
         assert_eq!(refused(&patch(&server, &id, change.clone()).await), (status, reason.to_owned()), "{change}");
         assert_eq!(world.session(&id), before, "{change}");

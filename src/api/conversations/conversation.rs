@@ -53,7 +53,7 @@ pub struct ConversationChange {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     title: Option<Option<String>>,
-    /// Id of a model, as listed by `GET /api/models`.
+    /// A model: its id as listed by `GET /api/models`, its `id` in config.yml, or the name that is sent to its provider.
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     model: Option<Option<String>>,
@@ -258,7 +258,7 @@ fn shown(caller: &Caller, summary: SessionSummary, names: &ProjectNames) -> Conv
         project_name: project_id.as_ref().and_then(|id| names.get(id).cloned()),
         project_id,
         title,
-        model: caller.tenant().models.status_of(&chosen).model,
+        model: caller.tenant().models.name_of(&chosen),
         system_prompt: chosen.system_prompt.clone().unwrap_or_default(),
         temperature: chosen.temperature.unwrap_or(TEMPERATURE),
         max_tokens: chosen.max_tokens.unwrap_or(MAX_TOKENS),

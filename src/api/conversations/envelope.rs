@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use axum::Json;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +99,11 @@ pub(in crate::api) fn is_enveloped(path: &str) -> bool {
 /// Rewrites an error response of the API in the form of the document. Other responses stay as they are.
 pub(in crate::api) fn envelope_error(answer: Response) -> Response {
     let Some(RefusedWith { code, message }) = answer.extensions().get::<RefusedWith>().cloned() else { return answer };
-    let status = answer.status();
+    // The document has one status for a body that is not valid.
+    let status = match answer.status() {
+        StatusCode::UNPROCESSABLE_ENTITY if code == "bad_json" => StatusCode::BAD_REQUEST,
+        status => status,
+    };
     let body = Json(EnvelopedError { code: status.as_u16(), message, reason: code });
     let (parts, _) = answer.into_parts();
     let mut enveloped = (status, body).into_response();

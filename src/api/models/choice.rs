@@ -49,7 +49,7 @@ pub async fn choose(
         (true, true) => ChoiceSender::Confirmed,
     };
     let models = &caller.tenant().models;
-    models.check(&chosen).map_err(EngineError::from)?;
+    let chosen = models.resolve(chosen).map_err(EngineError::from)?;
     if chosen.thinking.is_some() && !models.can_switch_thinking(&chosen) {
         let model = models.status_of(&chosen).label;
         let message = format!("{model} has no thinking switch; omit `thinking`");

@@ -73,11 +73,11 @@ impl Actor {
         let session = &self.ledger.session;
         let SessionChange { title, project_id, choice } = change;
         let chooses_model = choice.model.is_some();
-        let chosen = choice.of(&session.chosen);
+        let mut chosen = choice.of(&session.chosen);
         chosen.check()?;
         // A model that is gone is no reason to refuse other changes.
         if chooses_model {
-            self.tenant.models.check(&chosen)?;
+            chosen = self.tenant.models.resolve(chosen)?;
         }
         let title = title.filter(|title| *title != session.title);
         let chosen = Some(chosen).filter(|chosen| *chosen != session.chosen);

@@ -96,8 +96,7 @@ impl ArrivingFile {
         };
         let entries = state.arrived.files + state.folders + u64::from(replaced.is_none());
         if entries > limits.files {
-            let path = "the number of files of this folder".to_owned();
-            return Err(StoreError::TooLarge { path, size: entries, limit: limits.files });
+            return Err(StoreError::TooManyFiles { count: entries, limit: limits.files });
         }
         let bytes = state.arrived.bytes - replaced.unwrap_or(0) + self.bytes;
         if bytes > limits.bytes {
