@@ -194,6 +194,7 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
     }
     // The files may have changed since they were read at the start.
     runtime.follow_config().await?;
+    runtime.config().warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     runtime.find_models();
     serve_until(app, (listener, tls), stop).await;
     Ok(())

@@ -104,22 +104,24 @@ pub struct Piece {
 ///
 /// The last 200 requests of a session are stored, under `sessions/requests/`.
 #[utoipa::path(get, path = "/api/sessions/{id}/requests", tag = "prompt", params(("id" = String, Path), RequestsQuery),
-    responses((status = 200, body = SentRequests)))]
+    responses((status = 200, body = SentRequests), (status = 404, body = ErrorBody)))]
 pub async fn requests(
     caller: Caller,
     Path(id): Path<String>,
     Query(query): Query<RequestsQuery>,
 ) -> Result<Json<SentRequests>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let home = caller.tenant().home.clone();
-    let requests = blocking(move || {
-        let all = home.records().sent_requests(&id).into_iter();
-        let all =
-            all.filter_map(|name| home.records().sent_request(&id, &name).map(|request| summary(&name, &request)));
-        let wanted = |work: &str| query.work_id.as_deref().is_none_or(|wanted| wanted == work);
-        Ok(all.filter(|request| wanted(&request.work_id)).collect())
+    let (home, of) = (caller.tenant().home.clone(), id.clone());
+    let all: Vec<_> = blocking(move || {
+        let all = home.records().sent_requests(&of).into_iter();
+        Ok(all.filter_map(|name| Some(summary(&name, &home.records().sent_request(&of, &name)?))).collect())
     })
     .await?;
+    if all.is_empty() {
+        caller.engine.view(&id).await?;
+    }
+    let wanted = |work: &str| query.work_id.as_deref().is_none_or(|wanted| wanted == work);
+    let requests = all.into_iter().filter(|request: &SentSummary| wanted(&request.work_id)).collect();
     Ok(Json(SentRequests { requests }))
 }
 

@@ -32,7 +32,9 @@ pub async fn archive(caller: Caller, Path(id): Path<String>) -> Result<Json<Arch
 
 /// Unarchives a session: puts it back into the list.
 #[utoipa::path(delete, path = "/api/sessions/{id}/archived", tag = "sessions", params(("id" = String, Path)),
-    responses((status = 200, body = ArchivedSessions)))]
+    responses((status = 200, body = ArchivedSessions), (status = 404, body = ErrorBody)))]
 pub async fn unarchive(caller: Caller, Path(id): Path<String>) -> Result<Json<ArchivedSessions>, ApiError> {
-    Ok(ArchivedSessions::of(caller.engine.unarchive(&SessionId::parse(&id)?).await?))
+    let id = SessionId::parse(&id)?;
+    caller.engine.view(&id).await?;
+    Ok(ArchivedSessions::of(caller.engine.unarchive(&id).await?))
 }

@@ -61,7 +61,7 @@ pub struct CompactedContent {
 
 /// Lists the compacted parts of a session.
 #[utoipa::path(get, path = "/api/sessions/{id}/compacted", tag = "sessions", params(("id" = String, Path)),
-    responses((status = 200, body = CompactedParts)))]
+    responses((status = 200, body = CompactedParts), (status = 404, body = ErrorBody)))]
 pub async fn compacted_parts(caller: Caller, Path(id): Path<String>) -> Result<Json<CompactedParts>, ApiError> {
     let id = SessionId::parse(&id)?;
     let kept = caller.tenant().home.session_files(&id);
@@ -71,6 +71,9 @@ pub async fn compacted_parts(caller: Caller, Path(id): Path<String>) -> Result<J
         Err(error) => return Err(error.into()),
     };
     let files = blocking(move || Ok(kept.compacted_files())).await?;
+    if session.is_none() && files.is_empty() {
+        return Err(EngineError::NoSession(id).into());
+    }
     let parts: Vec<_> = files.into_iter().map(|file| CompactedPart::of(file, session.as_deref())).collect();
     Ok(Json(CompactedParts { archives: parts.clone(), compacted: parts }))
 }

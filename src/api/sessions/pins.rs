@@ -28,9 +28,10 @@ pub async fn pin(caller: Caller, Path(id): Path<String>) -> Result<Json<Pinned>,
 
 /// Unpins a session.
 #[utoipa::path(delete, path = "/api/sessions/{id}/pin", tag = "sessions", params(("id" = String, Path)),
-    responses((status = 200, body = Pinned)))]
+    responses((status = 200, body = Pinned), (status = 404, body = ErrorBody)))]
 pub async fn unpin(caller: Caller, Path(id): Path<String>) -> Result<Json<Pinned>, ApiError> {
     let id = SessionId::parse(&id)?;
+    caller.engine.view(&id).await?;
     Ok(Json(Pinned { pinned: caller.engine.unpin(&id).await? }))
 }
 
