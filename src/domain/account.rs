@@ -122,6 +122,19 @@ pub struct AccessToken {
     /// Unix seconds; `None` if it does not expire.
     #[serde(default)]
     pub expires_at: Option<f64>,
+    #[serde(default)]
+    pub scope: TokenScope,
+}
+
+/// What an access token can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TokenScope {
+    /// Read what its person can read, and change nothing.
+    Read,
+    /// What its person can do in their own home.
+    #[default]
+    Full,
 }
 
 /// A code with which one person may make an account.

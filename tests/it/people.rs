@@ -221,6 +221,30 @@ async fn logout_ends_one_sign_in_and_everywhere_all() {
 }
 
 #[tokio::test]
+async fn token_with_the_scope_read_changes_nothing() {
+    let world = world("").await;
+    let server = world.serve().await;
+    let ada = admin(&server).await;
+    let made = ask(&server, &ada, ("POST", "/api/auth/tokens"), json!({"name": "reader", "scope": "read"})).await.ok();
+    assert_eq!(made["data"]["scope"], "read");
+    let token = made["data"]["token"].as_str().unwrap().to_owned();
+    let reader = Person { id: ada.id.clone(), cookie: String::new(), token };
+    assert_eq!(get(&server, &reader, "/api/sessions").await.status(), 200);
+    for (method, path) in [
+        ("POST", "/api/sessions"),
+        ("POST", "/api/chat"),
+        ("DELETE", "/api/sessions/s"),
+        ("PUT", "/api/sessions/s/pin"),
+        ("POST", "/api/conversations"),
+    ] {
+        let refusal = ask(&server, &reader, (method, path), json!({"message": "hi", "title": "x"})).await;
+        let code = if path.ends_with("conversations") { "reason" } else { "code" };
+        assert_eq!((refusal.status(), &refusal.json()[code]), (403, &json!("read_only_token")), "{method} {path}");
+    }
+    assert_eq!(get(&server, &ada, "/api/sessions").await.ok()["sessions"], json!([]));
+}
+
+#[tokio::test]
 async fn new_password_ends_sign_ins_and_tokens() {
     let world = world("").await;
     let server = world.serve().await;
@@ -240,6 +264,10 @@ async fn new_password_ends_sign_ins_and_tokens() {
         ("GET", "/api/providers"),
     ] {
         assert_eq!(ask(&server, &program, (method, path), json!({})).await.status(), 403, "a token may not {path}");
+    }
+    for unknown in [json!({"name": "x", "days": 3}), json!({"name": "x", "scope": "write"})] {
+        let refusal = ask(&server, &ada, ("POST", "/api/auth/tokens"), unknown.clone()).await;
+        assert_eq!(refused(&refusal), (400, "bad_json".to_owned()), "{unknown}");
     }
     let name = ada.cookie.split('=').next().unwrap();
     let as_cookie = format!("{name}={}", program.token);

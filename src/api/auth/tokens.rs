@@ -10,7 +10,8 @@ use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
 use crate::clock;
-use crate::domain::account::AccessToken;
+use crate::domain::account::{AccessToken, TokenScope};
+use crate::engine::people::AccessTokenOrder;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct AccessTokens {
@@ -25,13 +26,18 @@ pub struct AccessTokenInfo {
     created_at: String,
     /// RFC 3339, UTC; null if it does not expire.
     expires_at: Option<String>,
+    scope: TokenScope,
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct AccessTokenRequest {
     name: String,
     /// 1 to 3650; without it the token does not expire.
     expires_in_days: Option<u32>,
+    /// Default: `full`.
+    #[serde(default)]
+    scope: TokenScope,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -49,6 +55,7 @@ impl From<AccessToken> for AccessTokenInfo {
             name: token.name,
             created_at: clock::rfc3339(token.created_at),
             expires_at: token.expires_at.map(clock::rfc3339),
+            scope: token.scope,
         }
     }
 }
@@ -72,8 +79,8 @@ pub async fn make_token(
     request: Result<Json<AccessTokenRequest>, JsonRejection>,
 ) -> Result<Json<Enveloped<MadeAccessToken>>, ApiError> {
     let (people, account) = caller.people(Right::OwnAccount)?;
-    let Json(AccessTokenRequest { name, expires_in_days }) = request?;
-    let made = people.make_token(account, (&name, expires_in_days)).await?;
+    let Json(AccessTokenRequest { name, expires_in_days, scope }) = request?;
+    let made = people.make_token(account, AccessTokenOrder { name, expires_in_days, scope }).await?;
     Ok(enveloped(MadeAccessToken { token: made.token, stored: made.stored.into() }))
 }
 

@@ -119,6 +119,9 @@ fn member(app: &App, people: &People, request: &Request) -> Result<Identity, Api
         (Some(_), Some(_)) => Err(NotAccepted::SignedOut),
     };
     match identified {
+        Ok((_, Proof::AccountBearer(credential))) if !credential.may_change() && !reads(request) => {
+            Err(ApiError::read_only_token())
+        }
         Ok((person, proof)) => Ok(Identity { person, proof }),
         Err(NotAccepted::SignedOut) => Err(ApiError::signed_out()),
         Err(NotAccepted::Disabled) => Err(ApiError::disabled()),

@@ -8,7 +8,7 @@ use super::passwords::Checked;
 use super::sign_ins::Way;
 use super::{Credential, People, PeopleError, hash_of, new_opaque_id};
 use crate::clock;
-use crate::domain::account::{AccessToken, EndedSignIn, MAX_TOKENS};
+use crate::domain::account::{AccessToken, EndedSignIn, MAX_TOKENS, TokenScope};
 use crate::domain::account_fields::{
     Username, checked_avatar, checked_email, checked_password, checked_token_name, folded,
 };
@@ -31,6 +31,14 @@ pub struct ProfileChange {
     pub username: Option<String>,
     pub email: Option<Option<String>>,
     pub avatar: Option<Option<String>>,
+}
+
+/// A personal access token that a person wants.
+pub struct AccessTokenOrder {
+    pub name: String,
+    /// `None` if it is not to expire.
+    pub expires_in_days: Option<u32>,
+    pub scope: TokenScope,
 }
 
 /// A personal access token that has just been made.
@@ -133,7 +141,7 @@ impl People {
                 })
                 .await
             }
-            Credential::AccessToken { account, id } => self.delete_token(&account, id).await,
+            Credential::AccessToken { account, id, .. } => self.delete_token(&account, id).await,
         }
     }
 
@@ -233,16 +241,17 @@ impl People {
     pub async fn make_token(
         self: &Arc<Self>,
         account: &AccountId,
-        (name, expires_in_days): (&str, Option<u32>),
+        AccessTokenOrder { name, expires_in_days, scope }: AccessTokenOrder,
     ) -> Result<NewToken, PeopleError> {
         let now = clock::now();
         let token = format!("{TOKEN_PREFIX}{}", clock::new_secret());
         let stored = AccessToken {
             id: new_opaque_id(),
-            name: checked_token_name(name)?,
+            name: checked_token_name(&name)?,
             sha256: hash_of(&token),
             created_at: now,
             expires_at: expires_in_days.map(|days| expiry(now, days)).transpose()?,
+            scope,
         };
         let (id, new) = (account.clone(), stored.clone());
         self.edit(move |book| {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::sign_ins::SignIn;
 use super::{People, hash_of};
 use crate::clock;
+use crate::domain::account::TokenScope;
 use crate::domain::{Account, AccountBook, AccountId};
 
 /// What personal access tokens begin with.
@@ -19,7 +20,15 @@ pub enum Credential {
     AccessToken {
         account: AccountId,
         id: String,
+        scope: TokenScope,
     },
+}
+
+impl Credential {
+    /// Returns whether it can change anything.
+    pub fn may_change(&self) -> bool {
+        !matches!(self, Self::AccessToken { scope: TokenScope::Read, .. })
+    }
 }
 
 /// Why a credential does not count.
@@ -107,5 +116,5 @@ fn access_token(book: &AccountBook, token: &str) -> Option<Credential> {
         book.accounts.iter().flat_map(|account| account.access_tokens.iter().map(move |known| (account, known)));
     // What is compared is the hash of a random token, so its time reveals nothing.
     let (account, known) = tokens.into_iter().find(|(_, known)| known.sha256 == hash)?;
-    Some(Credential::AccessToken { account: account.id.clone(), id: known.id.clone() })
+    Some(Credential::AccessToken { account: account.id.clone(), id: known.id.clone(), scope: known.scope })
 }
