@@ -50,6 +50,22 @@ pub struct Listeners {
     pub models: OnceLock<Weak<Models>>,
 }
 
+/// A text that is saved for a person.
+pub struct SavedText {
+    pub text: Arc<str>,
+    pub expect: Expect,
+    pub by: SavedBy,
+}
+
+/// Who saves a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SavedBy {
+    /// The page, which proves that the person typed it.
+    Page,
+    /// A program with the person's credential.
+    Program,
+}
+
 /// A version of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileVersion {
@@ -156,16 +172,21 @@ impl Documents {
         FileAccess { home: self.store.home.clone(), apply, apply_captured, record_observed, keep_pictures }
     }
 
-    /// Writes a text that a person typed. A file in skills/ becomes trusted.
+    /// Writes a text for a person. What they typed in the page becomes trusted, if it is a file that tells the agent what to do.
     ///
     /// # Errors
-    /// Returns [`StoreError::Conflict`] if the file is not what `expect` says; nothing is written then.
-    pub async fn save(&self, path: &Place, text: Arc<str>, expect: Expect) -> Result<FileVersion, EngineError> {
+    /// Returns [`StoreError::Conflict`] if the file is not what `saved.expect` says; nothing is written then.
+    pub async fn save(&self, path: &Place, saved: SavedText) -> Result<FileVersion, EngineError> {
         let (documents, path) = (self.clone(), path.clone());
+        let SavedText { text, expect, by } = saved;
         to_the_end(async move {
             let OwnedHome { tree, claim, .. } = &documents.store;
             let bytes: Arc<[u8]> = Arc::from(text.as_bytes());
-            let change = Change::written(&path, &bytes).trusting(&path, &bytes, TrustedBy::Editor);
+            let change = Change::written(&path, &bytes);
+            let change = match by {
+                SavedBy::Page => change.trusting(&path, &bytes, TrustedBy::Editor),
+                SavedBy::Program => change,
+            };
             let version = FileVersion { path: path.clone(), etag: etag(&bytes) };
             let write =
                 tree.commit(*claim, vec![TreeChange { path: path.into(), expect, to: Some(bytes), mode: None }]);

@@ -292,6 +292,7 @@ impl TenantRegistry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::documents::{SavedBy, SavedText};
     use crate::config::{Config, Environment};
     use crate::domain::{Place, SessionId};
     use crate::engine::provider_changes::{NewProvider, ProviderRefused};
@@ -329,7 +330,8 @@ mod tests {
 
         let session = SessionId::parse(&ann.create("Hers", None).await.unwrap().id).unwrap();
         let note = Place::parse("memory/hers.md").unwrap();
-        ann.tenant().documents.save(&note, "Hers alone.".into(), Expect::Absent).await.unwrap();
+        let saved = SavedText { text: "Hers alone.".into(), expect: Expect::Absent, by: SavedBy::Page };
+        ann.tenant().documents.save(&note, saved).await.unwrap();
         assert_eq!(ann.list().await.unwrap().len(), 1);
         assert!(bob.list().await.unwrap().is_empty());
         assert!(matches!(bob.view(&session).await, Err(EngineError::NoSession(_))));

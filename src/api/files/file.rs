@@ -10,7 +10,7 @@ use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{Place, Root};
 use crate::engine::blocking;
-use crate::engine::documents::FileVersion;
+use crate::engine::documents::{FileVersion, SavedText};
 use crate::store::{self, Expect, Home, StoreError};
 use crate::tokens::Counter;
 
@@ -127,10 +127,12 @@ pub async fn read(caller: Caller, Query(query): Query<FileQuery>) -> Result<Json
 /// Saves a text file.
 ///
 /// With `If-Match` and the hash that was read, a file that was changed in the meantime is not overwritten (412); with
-/// `If-None-Match: *`, only a new file is written. A file saved in skills/ becomes trusted.
+/// `If-None-Match: *`, only a new file is written. A file saved in skills/, or an AGENTS.md of a project, becomes trusted if the
+/// page saves it, with its secret.
 #[utoipa::path(post, path = "/api/files", tag = "files", request_body = SaveFile,
-    params(("If-Match" = Option<String>, Header), ("If-None-Match" = Option<String>, Header)),
-    responses((status = 200, body = Saved), (status = 412, description = "changed on disk", body = ErrorBody)))]
+    params(("If-Match" = Option<String>, Header), ("If-None-Match" = Option<String>, Header),
+           ("X-Miniclaw-Secret" = Option<String>, Header)),
+    responses((status = 200, body = Saved), (status = 403, description = "no_secret: the secret is not the page's", body = ErrorBody), (status = 412, description = "changed on disk", body = ErrorBody)))]
 pub async fn save(
     caller: Caller,
     headers: HeaderMap,
@@ -141,7 +143,8 @@ pub async fn save(
     let expect = expectation(&headers)?;
     let tenant = caller.tenant();
     let text: std::sync::Arc<str> = request.content.into();
-    let FileVersion { path, etag } = tenant.documents.save(&path, text.clone(), expect).await?;
+    let saved = SavedText { text: text.clone(), expect, by: caller.saves_as()? };
+    let FileVersion { path, etag } = tenant.documents.save(&path, saved).await?;
     let (tokens, size) = (tenant.runtime.tokens.clone(), text.len());
     let tokens = blocking(move || Ok(tokens.count_cached(&text))).await?;
     Ok(Json(Saved { path: path.to_string(), etag, size, tokens, saved: true }))

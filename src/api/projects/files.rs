@@ -15,7 +15,7 @@ use crate::api::security::caller::Caller;
 use crate::clock;
 use crate::domain::path::BadPath;
 use crate::domain::{Place, ProjectId, RelPath, Root};
-use crate::engine::documents::FileVersion;
+use crate::engine::documents::{FileVersion, SavedText};
 use crate::engine::note_links::Renamed;
 use crate::engine::{EngineError, blocking};
 use crate::store::{ListedAt, ListedEntry, ListedKind};
@@ -174,7 +174,8 @@ pub async fn write(
     let file = file(&caller, &id, &filepath)?;
     let Json(WrittenContent { content }) = request?;
     let expect = expectation(&headers)?;
-    let FileVersion { path, etag } = caller.tenant().documents.save(&file, content.into(), expect).await?;
+    let saved = SavedText { text: content.into(), expect, by: caller.saves_as()? };
+    let FileVersion { path, etag } = caller.tenant().documents.save(&file, saved).await?;
     Ok(enveloped(ProjectFile { path: path.path().to_owned(), etag: Some(etag) }))
 }
 

@@ -13,6 +13,7 @@ use crate::api::error::ApiError;
 use crate::api::security::access::CookieDigest;
 use crate::api::security::person::{Person, Right};
 use crate::domain::AccountId;
+use crate::engine::documents::SavedBy;
 use crate::engine::people::{Credential, People};
 use crate::engine::{Engine, Tenant, TenantId, TenantRegistry};
 
@@ -58,6 +59,8 @@ pub struct Caller {
     /// Cancelled when the caller signs out; ends streams.
     signed_out: Option<CancellationToken>,
     is_page: bool,
+    /// The request carries a secret that is not the page's.
+    has_wrong_secret: bool,
     proof: Proof,
     people: Option<Arc<People>>,
     tenants: Arc<TenantRegistry>,
@@ -137,6 +140,18 @@ impl Caller {
         self.is_page
     }
 
+    /// Returns who saves a text by this request.
+    ///
+    /// # Errors
+    /// Returns `no_secret` if the request carries a secret that is not the page's, as after a restart of the server.
+    pub fn saves_as(&self) -> Result<SavedBy, ApiError> {
+        match (self.is_page, self.has_wrong_secret) {
+            (true, _) => Ok(SavedBy::Page),
+            (false, true) => Err(ApiError::only_page()),
+            (false, false) => Ok(SavedBy::Program),
+        }
+    }
+
     /// Requires that the request comes from the page, whose secret no command of the agent can read. Decisions of a
     /// person (approvals, trust, keys) need this.
     ///
@@ -170,8 +185,9 @@ impl FromRequestParts<App> for Caller {
             Proof::Server | Proof::AccountCookie(_) | Proof::AccountBearer(_) => None,
         };
         let is_page = has_secret(app, &parts.headers, &proof);
-        let (people, tenants) = (app.people.clone(), app.tenants.clone());
-        Ok(Self { person, engine, stopping: app.stopping.clone(), signed_out, is_page, proof, people, tenants })
+        let has_wrong_secret = !is_page && parts.headers.contains_key(SECRET_HEADER);
+        let (people, tenants, stopping) = (app.people.clone(), app.tenants.clone(), app.stopping.clone());
+        Ok(Self { person, engine, stopping, signed_out, is_page, has_wrong_secret, proof, people, tenants })
     }
 }
 

@@ -112,11 +112,24 @@ async fn change_without_consent_trusts_nothing() {
     assert_eq!(world.documents.listeners.skills.untrusted().len(), 1);
 }
 
+fn typed(text: &str) -> SavedText {
+    SavedText { text: text.into(), expect: Expect::Absent, by: SavedBy::Page }
+}
+
+#[tokio::test]
+async fn text_that_a_program_saves_is_not_trusted() {
+    let world = World::new().await;
+    let skill = place("skills/tea/SKILL.md");
+    let saved = SavedText { by: SavedBy::Program, ..typed(SKILL) };
+    world.documents.save(&skill, saved).await.unwrap();
+    assert_eq!(world.documents.listeners.skills.untrusted().len(), 1);
+}
+
 #[tokio::test]
 async fn restored_file_is_attributed_to_the_person() {
     let mut world = World::new().await;
     let skill = place("skills/tea/SKILL.md");
-    let saved = world.documents.save(&skill, SKILL.into(), Expect::Absent).await.unwrap();
+    let saved = world.documents.save(&skill, typed(SKILL)).await.unwrap();
     let trash = world.documents.delete(&skill, Expect::Anything).await.unwrap();
     assert!(world.skills().is_empty());
     let restored = world.documents.restore(trash).await.unwrap();
@@ -146,7 +159,7 @@ async fn failed_change_is_not_told() {
     let mut world = World::new().await;
     world.write("memory/a.md", "mine");
     let path = place("memory/a.md");
-    assert!(world.documents.save(&path, "other".into(), Expect::Absent).await.is_err());
+    assert!(world.documents.save(&path, typed("other")).await.is_err());
     assert!(world.change("c", vec![file("memory/a.md", None, Some(b"x"))], Consent::Policy).await.is_err());
     assert!(world.told().is_empty());
     world.documents.rename(&path, &place("memory/b.md"), Expect::Anything).await.unwrap();
