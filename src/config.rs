@@ -167,6 +167,8 @@ pub struct Config {
     pub search_engine: SearchEngine,
     /// Maximum size of everything that a home keeps for undos, in bytes.
     pub kept_limit: u64,
+    /// Time without a request after which a session leaves memory. It comes back from disk with the next one.
+    pub session_ttl: Duration,
     pub token: Option<SecretString>,
     /// Who uses the server, and how they sign in.
     pub people: people::PeopleConfig,
@@ -239,7 +241,7 @@ impl Config {
     pub fn parse(text: Option<&str>, environment: &Environment) -> Result<Self, ConfigError> {
         let file = text.map(parse).transpose()?.unwrap_or_default();
         document::check(&file)?;
-        let mut warnings = document::notes(&file);
+        let mut warnings = document::notes(&file, environment);
         let mut endpoints = Vec::new();
         endpoints.extend(deepseek(environment)?);
         endpoints.extend(openai(environment)?);
@@ -311,6 +313,7 @@ impl Config {
             tools: file.tools,
             search_engine: tools::search_engine(&file.web_search, environment)?,
             kept_limit: file.undo.kept_mib.map_or(store::DEFAULT_KEPT_LIMIT, |mib| mib.max(1).saturating_mul(1 << 20)),
+            session_ttl: document::session_ttl(environment)?,
             token: environment.value(TOKEN).map(token).transpose()?,
             overrides: settings::SETTINGS
                 .iter()

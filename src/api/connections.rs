@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +15,12 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::security::client::OverTls;
 use super::tls::{Opened, Tls};
@@ -37,7 +38,7 @@ const NO_MORE: Duration = Duration::from_secs(1);
 
 /// Serves until `stopping` is cancelled, then until the requests under way are answered. With `tls` it serves HTTPS only.
 pub async fn serve(listener: TcpListener, router: Router, tls: Option<Arc<Tls>>, stopping: CancellationToken) {
-    let open = GracefulShutdown::new();
+    let open = TaskTracker::new();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEADERS);
     let service = TowerToHyperService::new(router.into_service::<Incoming>());
@@ -56,9 +57,9 @@ pub async fn serve(listener: TcpListener, router: Router, tls: Option<Arc<Tls>>,
         if let Err(error) = prepare(&stream) {
             tracing::debug!(%error, "a connection could not be prepared");
         }
-        let connection = Connection { http: http.clone(), service: service.clone(), watcher: open.watcher() };
+        let connection = Connection { http: http.clone(), service: service.clone(), stopping: stopping.clone() };
         let (tls, stopping) = (tls.clone(), stopping.clone());
-        tokio::spawn(async move {
+        open.spawn(async move {
             let Some(tls) = tls else { return connection.answer(stream, peer, None).await };
             let opened = tokio::select! {
                 opened = tls.handshake(stream) => opened,
@@ -72,20 +73,21 @@ pub async fn serve(listener: TcpListener, router: Router, tls: Option<Arc<Tls>>,
         });
     }
     drop(listener);
-    open.shutdown().await;
+    open.close();
+    open.wait().await;
 }
 
 /// What serves one connection.
 struct Connection {
     http: http1::Builder,
     service: TowerToHyperService<RouterService>,
-    watcher: Watcher,
+    stopping: CancellationToken,
 }
 
 type RouterService = axum::routing::RouterIntoService<Incoming>;
 
 impl Connection {
-    /// Answers the requests of a connection.
+    /// Answers the requests of a connection, until it becomes a WebSocket or ends.
     async fn answer<S>(self, stream: S, peer: SocketAddr, over_tls: Option<OverTls>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -98,8 +100,15 @@ impl Connection {
             }
             service.call(request)
         });
-        let connection = self.watcher.watch(self.http.serve_connection(TokioIo::new(stream), with_peer));
-        if let Err(error) = connection.await {
+        let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), with_peer).with_upgrades());
+        let ended = tokio::select! {
+            ended = &mut connection => ended,
+            () = self.stopping.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
             tracing::trace!(%error, "a connection ended");
         }
     }
@@ -111,9 +120,14 @@ impl Connection {
             async { Ok::<_, std::convert::Infallible>(answer) }
         });
         self.http.keep_alive(false);
-        let connection = self.watcher.watch(self.http.serve_connection(TokioIo::new(stream), explained));
-        if let Err(error) = connection.await {
-            tracing::trace!(%error, "a connection ended");
+        let connection = self.http.serve_connection(TokioIo::new(stream), explained);
+        tokio::select! {
+            ended = connection => {
+                if let Err(error) = ended {
+                    tracing::trace!(%error, "a connection ended");
+                }
+            }
+            () = self.stopping.cancelled() => {}
         }
     }
 }

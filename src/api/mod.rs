@@ -19,6 +19,7 @@ mod routing;
 mod security;
 mod server;
 mod sessions;
+mod socket;
 mod stats;
 mod status;
 mod tls;

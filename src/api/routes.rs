@@ -4,7 +4,8 @@ use axum::extract::DefaultBodyLimit;
 
 use super::routing::{Routes, route};
 use super::{
-    auth, chat, conversations, files, models, projects, requests, retrieval, security, sessions, stats, status, tools,
+    auth, chat, conversations, files, models, projects, requests, retrieval, security, sessions, socket, stats, status,
+    tools,
 };
 
 /// Maximum bytes of an imported session, which contains its compacted messages and its pictures.
@@ -60,6 +61,7 @@ pub fn add_all(routes: &mut impl Routes) {
     route!(routes, chat::message::chat);
     route!(routes, chat::events::all_events);
     route!(routes, chat::events::session_events);
+    route!(routes, socket::endpoint::socket);
     route!(routes, conversations::conversation::list);
     route!(routes, conversations::conversation::create);
     route!(routes, conversations::conversation::read);

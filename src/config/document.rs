@@ -1,10 +1,28 @@
-//! The fields of the NanoClaw document's config.yml that this server has under another name, or does not need. A file that
-//! was written for that server works here as it is, or is refused with the reason.
+//! The fields of the NanoClaw document's config.yml, and the variables of the Agent Web UI document, that this server has under
+//! another name, or does not need. What was written for those servers works here as it is, or is refused with the reason.
 
-use super::{ConfigError, File, bad};
+use std::time::Duration;
+
+use super::{ConfigError, Environment, File, bad};
 
 /// The folder of the home in which projects are.
 const WORKSPACES: &str = "workspaces";
+
+/// Seconds without a request after which a session leaves memory.
+const SESSION_TTL: &str = "SESSION_TTL";
+const DEFAULT_SESSION_TTL: u64 = 21_600;
+const REDIS_URL: &str = "REDIS_URL";
+
+/// Returns the time after which an idle session leaves memory.
+///
+/// # Errors
+/// Returns an error if it is set to anything but a number of seconds, which is at least 1.
+pub(super) fn session_ttl(environment: &Environment) -> Result<Duration, ConfigError> {
+    let Some(text) = environment.value(SESSION_TTL) else { return Ok(Duration::from_secs(DEFAULT_SESSION_TTL)) };
+    let seconds = text.parse().ok().filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
+    let reason = "it is the number of seconds after which an idle session leaves memory, for example 21600";
+    seconds.map(Duration::from_secs).ok_or_else(|| bad(SESSION_TTL, reason))
+}
 
 /// Refuses what this server cannot do.
 ///
@@ -39,7 +57,7 @@ pub(super) fn check(file: &File) -> Result<(), ConfigError> {
 }
 
 /// Returns what a person may want to know about the fields that have no effect.
-pub(super) fn notes(file: &File) -> Vec<String> {
+pub(super) fn notes(file: &File, environment: &Environment) -> Vec<String> {
     let mut notes = Vec::new();
     if file.frontend_port.is_some() {
         notes.push("frontend_port has no effect: the page is served at the same port as the API".to_owned());
@@ -51,6 +69,10 @@ pub(super) fn notes(file: &File) -> Vec<String> {
     }
     if file.db_type.is_some() {
         notes.push("db_type: sqlite means files here: everything is kept in files of the home".to_owned());
+    }
+    // Its value may contain a password.
+    if environment.value(REDIS_URL).is_some() {
+        notes.push("REDIS_URL has no effect: sessions are kept in files of the home".to_owned());
     }
     notes
 }
@@ -114,6 +136,22 @@ db_sqlite_file: nano_claw.db
         for line in ["db_type: sqlite", "workspace_root: workspaces/"] {
             assert!(with(line).is_ok(), "{line}");
         }
+    }
+
+    #[test]
+    fn variables_of_the_web_ui_document_are_known() {
+        let with = |name: &str, value: &str| load(&[], &[(name, value)]);
+        assert_eq!(load(&[], &[]).unwrap().session_ttl.as_secs(), 21_600);
+        assert_eq!(with("SESSION_TTL", "90").unwrap().session_ttl.as_secs(), 90);
+        for wrong in ["0", "-1", "6h", "99999999999999999999"] {
+            let error = with("SESSION_TTL", wrong).err().unwrap().to_string();
+            assert!(error.contains("SESSION_TTL") && error.contains("seconds"), "{error}");
+        }
+        let warnings = with("REDIS_URL", "redis://:canary@localhost:6379").unwrap().warnings;
+        assert!(
+            matches!(&warnings[..], [note] if note.contains("REDIS_URL") && !note.contains("canary")),
+            "{warnings:?}"
+        );
     }
 
     #[test]

@@ -65,7 +65,7 @@ fn line_of(error: &dotenvy::Error, text: &str) -> String {
 
 /// Returns what `doctor` shows of the variables: which are set and where, never their values.
 pub fn known_variables(environment: &Environment) -> BTreeMap<&'static str, &'static str> {
-    const NAMES: [&str; 13] = [
+    const NAMES: [&str; 14] = [
         "DEEPSEEK_API_KEY",
         "DEEPSEEK_BASE_URL",
         "DEEPSEEK_MODEL",
@@ -79,6 +79,7 @@ pub fn known_variables(environment: &Environment) -> BTreeMap<&'static str, &'st
         super::people::JWT_SECRET,
         "BRAVE_API_KEY",
         "TAVILY_API_KEY",
+        "SESSION_TTL",
     ];
     NAMES.into_iter().filter_map(|name| environment.get(name).map(|(_, from)| (name, from))).collect()
 }

@@ -28,8 +28,6 @@ use crate::agent::{EventKind, OwnerMessage, RecordedEvent, Recorder, RunEnd, Sto
 use crate::domain::{ErrorParams, Event, Outcome, SessionId, UserPrompt, WorkId};
 use crate::store::{CompactedFile, Loaded};
 
-/// Time without a command after which a session leaves memory. It is loaded from disk again on demand.
-const IDLE: Duration = Duration::from_secs(600);
 /// Number of idempotency keys kept in memory for each session.
 const KEYS: usize = 32;
 /// How long a stopped run may take to end before its task is aborted.
@@ -159,9 +157,10 @@ impl Actor {
         }
     }
 
-    /// Serves commands until the session is closed, idle for [`IDLE`], or its file is gone. Returns the reply channel
+    /// Serves commands until the session is closed, idle for `SESSION_TTL`, or its file is gone. Returns the reply channel
     /// of the close command, if there was one.
     async fn serve(&mut self, commands: &mut mpsc::Receiver<Command>) -> Option<Reply<()>> {
+        let idle = self.tenant.runtime.config().session_ttl;
         loop {
             let wake = tokio::select! {
                 biased;
@@ -169,7 +168,7 @@ impl Actor {
                 entry = next_entry(&mut self.running) => ActorWakeup::RecordedEvent(entry),
                 Some(errand) = self.errands.1.recv() => ActorWakeup::SideRequest(errand),
                 id = self.timers.expired() => ActorWakeup::Expired(id),
-                () = tokio::time::sleep(IDLE), if self.running.is_none() && self.compressing.is_none() => ActorWakeup::Idle,
+                () = tokio::time::sleep(idle), if self.running.is_none() && self.compressing.is_none() => ActorWakeup::Idle,
             };
             match wake {
                 ActorWakeup::RecordedEvent(Some(entry)) => self.record(entry).await,

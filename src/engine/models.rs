@@ -62,7 +62,9 @@ impl ModelError {
     pub fn params(&self) -> ErrorParams {
         match self {
             ModelError::NoModel(_) => ErrorParams::new(),
-            ModelError::Gone(model) | ModelError::Unknown(model) => ErrorParams::from([("model".to_owned(), model.clone())]),
+            ModelError::Gone(model) | ModelError::Unknown(model) => {
+                ErrorParams::from([("model".to_owned(), model.clone())])
+            }
             ModelError::Provider(error) => error.params(),
         }
     }

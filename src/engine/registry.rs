@@ -292,9 +292,9 @@ impl TenantRegistry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::documents::{SavedBy, SavedText};
     use crate::config::{Config, Environment};
     use crate::domain::{Place, SessionId};
+    use crate::engine::documents::{SavedBy, SavedText};
     use crate::engine::provider_changes::{NewProvider, ProviderRefused};
     use crate::store::Expect;
 

@@ -121,13 +121,15 @@ async fn conversation_is_created_changed_and_deleted() {
 async fn model_is_chosen_by_its_id_in_config_yml() {
     let world = World::new(script([])).await;
     let address = world.provider.base_url.as_str().trim_end_matches('/').to_owned();
-    let model = |id: &str, path: &str| format!("  - {{id: {id}, api_url: '{address}{path}', api_key: x, model: same}}\n");
+    let model =
+        |id: &str, path: &str| format!("  - {{id: {id}, api_url: '{address}{path}', api_key: x, model: same}}\n");
     let other = "  - {id: glm-5, api_url: 'https://open.bigmodel.cn/api/paas/v4/chat/completions', api_key: x}\n";
     let models = format!("models:\n{}{}{other}default_model: second\n", model("first", ""), model("second", "/v2"));
     world.write("config.yml", format!("{CONFIG}{models}"));
     let server = world.serve().await;
     let available = server.get("/api/models").await.ok();
-    let ids: Vec<&str> = available["available"].as_array().unwrap().iter().filter_map(|one| one["id"].as_str()).collect();
+    let ids: Vec<&str> =
+        available["available"].as_array().unwrap().iter().filter_map(|one| one["id"].as_str()).collect();
     let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
     assert_eq!(distinct.len(), ids.len(), "{ids:?}");
     assert_eq!(data(&server.post(CONVERSATIONS, json!({"title": "t"})).await)["model"], "second", "the default");

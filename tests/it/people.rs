@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::http::{Answer, Incoming, open};
 use crate::script::{always, says, script};
+use crate::socket_client::Socket;
 use crate::world::{CONFIG, Server, World, eventually};
 
 pub const SECRET: &str = "a1b2c3d4e5f60718293a4b5c6d7e8f90";
@@ -240,6 +241,11 @@ async fn token_with_the_scope_read_changes_nothing() {
         let refusal = ask(&server, &reader, (method, path), json!({"message": "hi", "title": "x"})).await;
         let code = if path.ends_with("conversations") { "reason" } else { "code" };
         assert_eq!((refusal.status(), &refusal.json()[code]), (403, &json!("read_only_token")), "{method} {path}");
+    }
+    let headers = [("Authorization", format!("Bearer {}", reader.token))];
+    let mut socket = Socket::open_with(&server, "?session_id=s", &headers).await.expect("it may read");
+    for kind in ["USER_MESSAGE", "INTERRUPT", "CLEAR_SESSION"] {
+        assert_eq!(socket.asked(kind, json!({"content": "hi"})).await["data"]["code"], "read_only_token", "{kind}");
     }
     assert_eq!(get(&server, &ada, "/api/sessions").await.ok()["sessions"], json!([]));
 }

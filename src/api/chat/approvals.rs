@@ -105,10 +105,7 @@ pub async fn answer(
     caller.require_page()?;
     let Json(request) = request.map_err(|rejection| ApiError::bad_request("bad_json", rejection.body_text()))?;
     let AnswerRequest { decision, hash, arguments, reason } = request;
-    let reason = reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());
-    if reason.as_ref().is_some_and(|reason| reason.chars().count() > MAX_REASON) {
-        return Err(ApiError::bad_request("too_long", format!("a reason has at most {MAX_REASON} characters")));
-    }
+    let reason = checked_reason(reason)?;
     let wish = match decision {
         ApprovalVerdict::Approve => ApprovalResponse::Approve(arguments),
         ApprovalVerdict::Deny | ApprovalVerdict::Always | ApprovalVerdict::AlwaysHost if arguments.is_some() => {
@@ -120,6 +117,18 @@ pub async fn answer(
     };
     let given = caller.engine.answer(&id, &hash, wish).await?;
     Ok(Json(AnswerGiven { decision: given.decision, scope: given.scope }))
+}
+
+/// Returns the reason for a denial; `None` if it is empty.
+///
+/// # Errors
+/// Returns `too_long` above [`MAX_REASON`] characters.
+pub(in crate::api) fn checked_reason(reason: Option<String>) -> Result<Option<String>, ApiError> {
+    let reason = reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());
+    if reason.as_ref().is_some_and(|reason| reason.chars().count() > MAX_REASON) {
+        return Err(ApiError::bad_request("too_long", format!("a reason has at most {MAX_REASON} characters")));
+    }
+    Ok(reason)
 }
 
 /// Keeps an approval open, because a person has the page in front of them.

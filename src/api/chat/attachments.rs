@@ -57,6 +57,12 @@ pub struct Attached {
     encoding: Encoding,
 }
 
+impl Attached {
+    pub fn new(name: String, content: String, encoding: Encoding) -> Self {
+        Self { name, extension: None, content, encoding }
+    }
+}
+
 /// The size of an attachment once it is sent.
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct AttachmentTokens {

@@ -265,7 +265,7 @@ pub(super) fn place_in(root: &Root, path: &str, parse: fn(&str) -> Result<Place,
 }
 
 /// Returns the file or folder that the path of a request names.
-pub(super) fn file(caller: &Caller, id: &str, filepath: &str) -> Result<Place, ApiError> {
+pub(in crate::api) fn file(caller: &Caller, id: &str, filepath: &str) -> Result<Place, ApiError> {
     place_in(&project_root(caller, id)?, filepath, Place::parse)
 }
 

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, OptionalFromRequestParts};
+use axum::body::Body;
+use axum::extract::{FromRequestParts, OptionalFromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use tokio_util::sync::CancellationToken;
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::app::App;
 use crate::api::error::ApiError;
 use crate::api::security::access::CookieDigest;
+use crate::api::security::guard;
 use crate::api::security::person::{Person, Right};
 use crate::domain::AccountId;
 use crate::engine::documents::SavedBy;
@@ -122,6 +124,33 @@ impl Caller {
         }
     }
 
+    /// Returns the caller with the credential in these headers, which came after the request itself.
+    ///
+    /// # Errors
+    /// Returns `signed_out` or `disabled` if the credential does not count.
+    pub async fn with_credential(parts: Parts, app: &App) -> Result<Self, ApiError> {
+        let request = Request::from_parts(parts, Body::empty());
+        let identity = guard::identified(app, &request)?;
+        Self::of(identity, app, request.headers()).await
+    }
+
+    async fn of(Identity { person, proof }: Identity, app: &App, headers: &HeaderMap) -> Result<Self, ApiError> {
+        let engine = app.tenants.open(&person.tenant()).await?;
+        let signed_out = match proof {
+            Proof::Cookie(cookie) => Some(app.access.until_signed_out(cookie)),
+            Proof::Server | Proof::AccountCookie(_) | Proof::AccountBearer(_) => None,
+        };
+        let is_page = has_secret(app, headers, &proof);
+        let has_wrong_secret = !is_page && headers.contains_key(SECRET_HEADER);
+        let (people, tenants, stopping) = (app.people.clone(), app.tenants.clone(), app.stopping.clone());
+        Ok(Self { person, engine, stopping, signed_out, is_page, has_wrong_secret, proof, people, tenants })
+    }
+
+    /// Returns whether this is the secret of the caller's page.
+    pub fn is_page_secret(&self, app: &App, secret: &str) -> bool {
+        is_page_secret(app, secret, &self.proof)
+    }
+
     /// Returns what has proved the caller's identity.
     pub fn proof(&self) -> &Proof {
         &self.proof
@@ -138,6 +167,18 @@ impl Caller {
     /// Returns whether the request carries the page's secret.
     pub fn is_page(&self) -> bool {
         self.is_page
+    }
+
+    /// Requires that the credential can change something. The guard has checked it for every request but the handshake of a
+    /// WebSocket.
+    ///
+    /// # Errors
+    /// Returns `read_only_token` if it can only read.
+    pub fn require_change(&self) -> Result<(), ApiError> {
+        match self.proof.credential() {
+            Some(credential) if !credential.may_change() => Err(ApiError::read_only_token()),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Returns who saves a text by this request.
@@ -178,16 +219,7 @@ impl FromRequestParts<App> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let identity = parts.extensions.get::<Identity>().ok_or_else(ApiError::signed_out)?;
-        let Identity { person, proof } = identity.clone();
-        let engine = app.tenants.open(&person.tenant()).await?;
-        let signed_out = match proof {
-            Proof::Cookie(cookie) => Some(app.access.until_signed_out(cookie)),
-            Proof::Server | Proof::AccountCookie(_) | Proof::AccountBearer(_) => None,
-        };
-        let is_page = has_secret(app, &parts.headers, &proof);
-        let has_wrong_secret = !is_page && parts.headers.contains_key(SECRET_HEADER);
-        let (people, tenants, stopping) = (app.people.clone(), app.tenants.clone(), app.stopping.clone());
-        Ok(Self { person, engine, stopping, signed_out, is_page, has_wrong_secret, proof, people, tenants })
+        Self::of(identity.clone(), app, &parts.headers).await
     }
 }
 
@@ -206,7 +238,10 @@ impl OptionalFromRequestParts<App> for Caller {
 fn has_secret(app: &App, headers: &HeaderMap, proof: &Proof) -> bool {
     let mut given = headers.get_all(SECRET_HEADER).iter();
     let (Some(secret), None) = (given.next(), given.next()) else { return false };
-    let Ok(secret) = secret.to_str() else { return false };
+    secret.to_str().is_ok_and(|secret| is_page_secret(app, secret, proof))
+}
+
+fn is_page_secret(app: &App, secret: &str, proof: &Proof) -> bool {
     match proof {
         Proof::Server | Proof::Cookie(_) => app.secret.is(secret, None),
         Proof::AccountCookie(Credential::SignIn(sign_in)) => app.secret.is(secret, Some(&sign_in.id)),

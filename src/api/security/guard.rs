@@ -97,9 +97,20 @@ fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
     }
     match people {
         _ if is_public(request) => Ok(None),
-        None => authorised(app, request).map(Some),
+        _ if greets_later(request) && !has_credential(app, headers) => Ok(None),
         Some(_) if tells_names(request) && !has_credential(app, headers) => Ok(None),
-        Some(people) => member(app, people, request).map(Some),
+        _ => identified(app, request).map(Some),
+    }
+}
+
+/// Returns the identity that the credential of a request proves.
+///
+/// # Errors
+/// Returns `signed_out` or `disabled` if there is none, or it does not count.
+pub(super) fn identified(app: &App, request: &Request) -> Result<Identity, ApiError> {
+    match &app.people {
+        None => authorised(app, request),
+        Some(people) => member(app, people, request),
     }
 }
 
@@ -259,6 +270,11 @@ const PUBLIC: &[Public] = &[
 /// What tells names to a request without a credential, on a server for several people: its clients list models and tools
 /// before anybody signs in. Everything else about them needs a credential.
 const NAMES: &[&str] = &["/api/models", "/api/tools"];
+
+/// Whether a client that can set no header may bring its credential in its first frame.
+fn greets_later(request: &Request) -> bool {
+    *request.method() == Method::GET && request.uri().path() == "/ws"
+}
 
 fn tells_names(request: &Request) -> bool {
     reads(request) && NAMES.contains(&request.uri().path())

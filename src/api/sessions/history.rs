@@ -133,7 +133,7 @@ pub async fn history(
 }
 
 /// Returns a message without the sealed thoughts, which only their provider can read.
-fn without_reasoning(message: &Arc<Message>) -> Arc<Message> {
+pub(in crate::api) fn without_reasoning(message: &Arc<Message>) -> Arc<Message> {
     match message.reasoning.is_empty() {
         true => message.clone(),
         false => Arc::new(Message { reasoning: Vec::new(), ..(**message).clone() }),

@@ -1,0 +1,108 @@
+//! The handshake of `/ws`.
+
+use std::time::Duration;
+
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Query, State};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::response::Response;
+use serde::Deserialize;
+use tokio::time::{Instant, timeout_at};
+
+use super::connection::{CLOSE_GRACE, Connection, Proven, close, code, refusal};
+use super::inbound::{Hello, Inbound, MAX_FRAME, parse};
+use crate::api::app::App;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::api::security::caller::Caller;
+use crate::clock;
+use crate::domain::SessionId;
+
+/// Bytes that a connection has for reading, and for writing. There may be thousands of connections.
+const BUFFER: usize = 4 << 10;
+/// A client that could set no header says who it is within this time.
+const HELLO: Duration = Duration::from_secs(10);
+
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct SocketQuery {
+    /// The session. If absent, a new one; an unknown id creates a session with that id.
+    session_id: Option<String>,
+    /// The last event id that the client received. If absent, the stream begins with the conversation so far.
+    after: Option<String>,
+}
+
+/// Upgrades to a WebSocket that sends and takes text frames `{type, data, id}`; docs/websocket.md describes them.
+#[utoipa::path(get, path = "/ws", tag = "chat", params(SocketQuery),
+    responses((status = 101, description = "The connection is a WebSocket from here on"),
+              (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+              (status = 426, description = "not_websocket", body = ErrorBody)))]
+pub async fn socket(
+    State(app): State<App>,
+    caller: Option<Caller>,
+    Query(SocketQuery { session_id, after }): Query<SocketQuery>,
+    parts: Parts,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, ApiError> {
+    let id = match session_id.filter(|id| !id.is_empty()) {
+        Some(id) => SessionId::parse(&id)?,
+        None => SessionId::parse(&clock::new_id())?,
+    };
+    let upgrade = upgrade.map_err(|rejection| {
+        let message = format!("connect with a WebSocket client: {}", rejection.body_text());
+        ApiError::new(StatusCode::UPGRADE_REQUIRED, "not_websocket", message)
+    })?;
+    // Longer frames than those that are taken are read to be refused by name.
+    let upgrade = upgrade.max_message_size(4 * MAX_FRAME).max_frame_size(4 * MAX_FRAME);
+    let upgrade = upgrade.read_buffer_size(BUFFER).write_buffer_size(BUFFER);
+    Ok(upgrade.on_upgrade(move |socket| async move {
+        let greeted = match caller {
+            Some(caller) => Some((socket, Proven { caller, is_page: false })),
+            None => greeted(&app, parts, socket).await,
+        };
+        if let Some((socket, proven)) = greeted {
+            Connection::new(app, proven, id).serve(socket, after).await;
+        }
+    }))
+}
+
+/// Waits for the first frame of a client without a credential, which has to bring one. Returns `None` if it does not.
+async fn greeted(app: &App, parts: Parts, mut socket: WebSocket) -> Option<(WebSocket, Proven)> {
+    let until = Instant::now() + HELLO;
+    let refused = loop {
+        let frame = tokio::select! {
+            frame = timeout_at(until, socket.recv()) => frame,
+            () = app.stopping.cancelled() => break (ApiError::signed_out(), code::AWAY),
+        };
+        match frame {
+            Ok(Some(Ok(Message::Text(text)))) => match parse(&text).frame {
+                Ok(Inbound::Hello(hello)) => match identified(app, parts, hello).await {
+                    Ok(proven) => return Some((socket, proven)),
+                    Err(error) => break (error, code::POLICY),
+                },
+                _ => break (ApiError::signed_out(), code::POLICY),
+            },
+            Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {}
+            Ok(Some(Ok(Message::Binary(_)))) | Err(_) => break (ApiError::signed_out(), code::POLICY),
+            Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return None,
+        }
+    };
+    let (error, reason) = refused;
+    let told = async {
+        socket.send(Message::Text(refusal(&error).into())).await?;
+        socket.send(close(reason, error.code)).await
+    };
+    // The client may be gone.
+    let _ = tokio::time::timeout(CLOSE_GRACE, told).await;
+    None
+}
+
+/// Returns the caller whose token a client brings.
+async fn identified(app: &App, mut parts: Parts, hello: Hello) -> Result<Proven, ApiError> {
+    let token = hello.token.ok_or_else(ApiError::signed_out)?;
+    let bearer = format!("Bearer {token}").parse().map_err(|_| ApiError::signed_out())?;
+    parts.headers.insert(header::AUTHORIZATION, bearer);
+    let caller = Caller::with_credential(parts, app).await?;
+    let is_page = hello.secret.is_some_and(|secret| caller.is_page_secret(app, &secret));
+    Ok(Proven { caller, is_page })
+}

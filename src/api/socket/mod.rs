@@ -1,0 +1,8 @@
+//! `/ws`: a conversation over one WebSocket (Agent Web UI document, "MessageType"). It starts the same works as the other
+//! connections, and shows the same events.
+
+mod connection;
+pub mod endpoint;
+mod files;
+mod inbound;
+mod outbound;
