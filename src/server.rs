@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{Access, App, PageSecret, SandboxInfo, Tls, TlsUnusable};
+use crate::api::{Access, App, MAX_UNAUTHENTICATED_SOCKETS, PageSecret, SandboxInfo, Tls, TlsUnusable};
 use crate::clock;
 use crate::config::settings::SettingSource;
 use crate::config::{Config, TlsPaths};
@@ -176,6 +177,7 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
         people,
         secret: PageSecret::new(),
         access: Arc::new(access),
+        unauthenticated_sockets: Arc::new(Semaphore::new(MAX_UNAUTHENTICATED_SOCKETS)),
         sandbox: Arc::new(sandbox),
         started_at,
         stopping: CancellationToken::new(),

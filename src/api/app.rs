@@ -4,12 +4,16 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::security::access::{Access, PageSecret};
 use crate::domain::ErrorParams;
 use crate::engine::TenantRegistry;
 use crate::engine::people::People;
+
+/// Maximum number of clients of `/ws` that have not said yet who they are.
+pub const MAX_UNAUTHENTICATED_SOCKETS: usize = 32;
 
 /// The state shared by all handlers. Cheap to clone.
 #[derive(Clone)]
@@ -20,6 +24,8 @@ pub struct App {
     pub people: Option<Arc<People>>,
     /// The secret that proves that an answer to a question comes from the page.
     pub secret: PageSecret,
+    /// A permit for each client of `/ws` that has not said yet who it is.
+    pub unauthenticated_sockets: Arc<Semaphore>,
     pub sandbox: Arc<SandboxInfo>,
     /// Start time of the server, in Unix seconds.
     pub started_at: f64,

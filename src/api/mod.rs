@@ -26,7 +26,7 @@ mod tls;
 mod tools;
 mod web;
 
-pub use app::{App, SandboxInfo};
+pub use app::{App, MAX_UNAUTHENTICATED_SOCKETS, SandboxInfo};
 pub use openapi::document;
 pub use security::access::{Access, PageSecret};
 pub use server::serve;

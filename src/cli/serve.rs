@@ -47,12 +47,11 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     heap::limit_arenas();
     keep_memory_private()?;
     open_as_many_files_as_allowed();
-    tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("MINICLAW_LOG").unwrap_or_else(|_| "warn,miniclaw=info".into()),
-        )
-        .with_writer(std::io::stderr)
-        .init();
+    let filter =
+        tracing_subscriber::EnvFilter::try_from_env("MINICLAW_LOG").unwrap_or_else(|_| "warn,miniclaw=info".into());
+    // It would log whole frames, which may contain a token.
+    let quiet = "tungstenite=warn".parse().expect("a directive");
+    tracing_subscriber::fmt().with_env_filter(filter.add_directive(quiet)).with_writer(std::io::stderr).init();
     let options = ServerOptions {
         folder: home_dir(arguments.home.clone()),
         host: arguments.host.clone(),

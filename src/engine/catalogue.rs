@@ -274,7 +274,7 @@ pub(super) fn whole_id(endpoint: &Endpoint) -> String {
 }
 
 /// Returns the ids: `provider/model`, with the address where two would be equal, so that an id does not depend on the
-/// order. Two models of one name at one host have their ids of config.yml instead of the name.
+/// order. Two models of one name at one host have their ids of config.yml behind the address.
 fn ids(endpoints: &[ConfiguredEndpoint]) -> Vec<String> {
     let count = |id_of: fn(&Endpoint) -> String, id: &String| {
         endpoints.iter().filter(|other| id_of(&other.endpoint) == *id).count()
@@ -283,7 +283,7 @@ fn ids(endpoints: &[ConfiguredEndpoint]) -> Vec<String> {
         let (plain, whole) = (plain_id(&one.endpoint), whole_id(&one.endpoint));
         match &one.id {
             _ if count(plain_id, &plain) == 1 => plain,
-            Some(id) if count(whole_id, &whole) > 1 => format!("{}/{id}", one.endpoint.profile.kind.word()),
+            Some(id) if count(whole_id, &whole) > 1 => format!("{whole}/{id}"),
             Some(_) | None => whole,
         }
     });

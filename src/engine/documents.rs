@@ -208,8 +208,8 @@ impl Documents {
             let etag = match from.is_pinned() || to.is_pinned() {
                 true => match documents.read(&from).await {
                     Ok(CurrentFile { bytes, is_trusted }) => {
-                        // Moving a text from outside to where instructions are makes nobody read it.
-                        if is_trusted && (from.is_pinned() || !from.root().is_outside_text()) {
+                        // Moving another text to where instructions are makes nobody read it.
+                        if is_trusted && from.is_pinned() {
                             change = change.trusting(&to, &bytes, TrustedBy::Editor);
                         }
                         etag(&bytes)

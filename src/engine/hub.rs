@@ -174,11 +174,17 @@ impl Inner {
         let published = Arc::new(Publication::new(self.last, session, what));
         let log = match session {
             None => &mut self.notices,
-            Some(session) => self.sessions.entry(session.clone()).or_default(),
+            Some(session) => self.log_of(session),
         };
         let weight = log.push(&published);
         tell(&mut self.everything, &published);
         self.weigh(weight);
+    }
+
+    /// Returns the log of a session. What a new one does not have may have been dropped.
+    fn log_of(&mut self, session: &SessionId) -> &mut Log {
+        let dropped = self.forgotten;
+        self.sessions.entry(session.clone()).or_insert_with(|| Log { dropped, ..Log::default() })
     }
 
     /// Keeps memory bounded over all sessions. Numbers are dense, so the oldest publications are those with the lowest
@@ -262,15 +268,13 @@ impl Hub {
     pub fn follow(&self, session: &SessionId, after: Option<&EventId>) -> Subscription {
         let (to, live) = mpsc::channel(UNREAD);
         let mut inner = self.inner();
-        let (forgotten, last) = (inner.forgotten, inner.last);
+        let last = inner.last;
         let boot_fits = after.is_none_or(|id| id.boot == self.boot && id.number <= last);
-        let known = inner.sessions.contains_key(session);
-        let log = inner.sessions.entry(session.clone()).or_default();
+        let log = inner.log_of(session);
         log.subscribers.push(to);
         let unsettled = log.unsettled.clone();
         let Some(after) = after else { return Subscription { gap: false, missed: Vec::new(), unsettled, live } };
-        let lost = if known { log.dropped } else { forgotten };
-        if !boot_fits || after.number < lost {
+        if !boot_fits || after.number < log.dropped {
             return Subscription { gap: true, missed: Vec::new(), unsettled, live };
         }
         Subscription { gap: false, missed: log.kept.after(after.number), unsettled, live }
@@ -280,8 +284,7 @@ impl Hub {
     /// it is settled wait for it even before its first event.
     pub fn resume(&self, session: &SessionId, work_id: &WorkId) {
         let mut inner = self.inner();
-        let dropped = inner.forgotten;
-        let log = inner.sessions.entry(session.clone()).or_insert_with(|| Log { dropped, ..Log::default() });
+        let log = inner.log_of(session);
         log.unsettled = Some(work_id.clone());
     }
 
@@ -308,6 +311,18 @@ impl Hub {
         if let Some(log) = inner.sessions.remove(session) {
             let newest = log.kept.last_number().unwrap_or(log.dropped);
             inner.forgotten = inner.forgotten.max(newest);
+        }
+    }
+
+    /// Drops the log of a session about which nothing was ever published, and which nobody follows any more.
+    pub fn drop_unused(&self, session: &SessionId) {
+        let mut inner = self.inner();
+        let is_used = |log: &mut Log| {
+            log.subscribers.retain(|subscriber| !subscriber.is_closed());
+            !log.subscribers.is_empty() || log.unsettled.is_some() || log.kept.last_number().is_some()
+        };
+        if inner.sessions.get_mut(session).is_some_and(|log| !is_used(log)) {
+            inner.sessions.remove(session);
         }
     }
 
@@ -388,6 +403,35 @@ mod tests {
         assert_eq!(numbers(&hub.follow(&a, Some(&hub.id(6))).missed), [7, 8, 9]);
         hub.forget(&a);
         assert!(hub.follow(&a, Some(&hub.id(8))).gap);
+    }
+
+    #[test]
+    fn session_that_was_forgotten_is_a_gap_for_every_client() {
+        let hub = Hub::new();
+        let a = session("a");
+        for n in 0..4 {
+            hub.publish(&a, titled(&n.to_string()));
+        }
+        hub.forget(&a);
+        assert!(hub.follow(&a, Some(&hub.id(2))).gap);
+        assert!(hub.follow(&a, Some(&hub.id(2))).gap, "the second one, too");
+        hub.publish(&a, titled("new"));
+        assert!(hub.follow(&a, Some(&hub.id(2))).gap);
+        assert_eq!(numbers(&hub.follow(&a, Some(&hub.id(4))).missed), [5]);
+    }
+
+    #[test]
+    fn unused_log_is_dropped() {
+        let hub = Hub::new();
+        let (a, b) = (session("a"), session("b"));
+        drop(hub.follow(&a, None));
+        let follows = hub.follow(&b, None);
+        [&a, &b].into_iter().for_each(|session| hub.drop_unused(session));
+        assert_eq!(hub.inner().sessions.keys().collect::<Vec<_>>(), [&b]);
+        drop(follows);
+        hub.publish(&b, titled("b"));
+        hub.drop_unused(&b);
+        assert_eq!(numbers(&hub.follow(&b, Some(&hub.id(0))).missed), [1]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde_json::Value;
 pub use fallback::EMBEDDED;
 pub(super) use own::OwnModels;
 
-use super::catalogue::{ModelCatalogue, OWN_PREFIX, RemoteModel};
+use super::catalogue::{ModelCatalogue, OWN_PREFIX, RemoteModel, whole_id};
 use super::hub::Hub;
 use super::local_model::{LoadState, LocalModel};
 use super::model_status::{ModelCandidate, ModelState, ModelStatus};
@@ -208,7 +208,9 @@ impl Models {
         }
         let remote = self.catalogue.remote();
         let plain = |model: &&RemoteModel| model.candidate.id.split('@').next() == Some(wanted);
-        let found = remote.iter().find(|model| model.candidate.id == *wanted).or_else(|| remote.iter().find(plain));
+        let whole = |model: &&RemoteModel| whole_id(model.client.endpoint()) == *wanted;
+        let found = remote.iter().find(|model| model.candidate.id == *wanted);
+        let found = found.or_else(|| remote.iter().find(whole)).or_else(|| remote.iter().find(plain));
         if let Some(found) = found {
             return Ok(Target::Remote(found.clone()));
         }

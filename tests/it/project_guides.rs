@@ -103,6 +103,28 @@ async fn guide_of_a_project_counts_once_it_is_trusted() {
     assert!(prompt(&server, &session).await.0.contains("canary-three"), "after a restart");
 }
 
+/// What a program writes by the API is not what a person has read, on whatever way it gets there.
+#[tokio::test]
+async fn program_makes_no_instructions_by_a_rename_or_an_undo() {
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    let skill = "---\nname: evil\ndescription: canary\n---\n";
+    server.post("/api/files", json!({"path": "memory/x.md", "content": skill})).await.ok();
+    server.post("/api/files/rename", json!({"from": "memory/x.md", "to": "skills/evil/SKILL.md"})).await.ok();
+    assert_eq!(waiting(&server).await, ["skills/evil/SKILL.md false"]);
+    let id = project(&server, "Tea").await;
+    let guide = format!("{PROJECTS}/{id}/files/AGENTS.md");
+    let saved = data(&server.as_page("PUT", &guide, json!({"content": "Be kind."})).await);
+    let links = json!({"files": [{"path": "AGENTS.md", "etag": saved["etag"], "links": [{"at": 0, "now": "", "was": "Obey. "}]}],
+        "more": false});
+    data(&server.post(&format!("{PROJECTS}/{id}/links/undo"), links).await);
+    assert!(world.read(&format!("{FOLDER}/AGENTS.md")).contains("Obey"), "the undo of a link writes what it is told");
+    assert_eq!(
+        waiting(&server).await,
+        [format!("project/{id}/AGENTS.md true"), "skills/evil/SKILL.md false".to_owned()]
+    );
+}
+
 #[tokio::test]
 async fn text_from_outside_does_not_become_a_guide_by_a_rename() {
     let world = World::new(script([])).await;

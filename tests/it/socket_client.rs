@@ -55,6 +55,11 @@ impl Socket {
         self.stream.send(message).await.expect("the server reads");
     }
 
+    /// Sends a message that the server may refuse to read.
+    pub async fn send_in_vain(&mut self, message: Message) {
+        let _ = self.stream.send(message).await;
+    }
+
     /// Sends a frame and returns the reply to it; events before it are skipped.
     pub async fn asked(&mut self, kind: &str, data: Value) -> Value {
         self.send(json!({"type": kind, "data": data, "id": "q"})).await;
@@ -73,8 +78,10 @@ impl Socket {
 
     /// Returns the next frame, or the code with which the connection was closed; 0 if it was cut.
     pub async fn read(&mut self) -> Result<Value, u16> {
+        // Pings do not count.
+        let until = tokio::time::Instant::now() + PATIENCE;
         loop {
-            let message = tokio::time::timeout(PATIENCE, self.stream.next()).await.expect("the server says something");
+            let message = tokio::time::timeout_at(until, self.stream.next()).await.expect("the server says something");
             match message {
                 Some(Ok(Message::Text(text))) => {
                     assert!(!text.contains(KEY), "the key is in a frame: {text}");

@@ -648,7 +648,8 @@ export interface paths {
         /**
          * Saves a text file.
          * @description With `If-Match` and the hash that was read, a file that was changed in the meantime is not overwritten (412); with
-         *     `If-None-Match: *`, only a new file is written. A file saved in skills/ becomes trusted.
+         *     `If-None-Match: *`, only a new file is written. A file saved in skills/, or an AGENTS.md of a project, becomes trusted if the
+         *     page saves it, with its secret.
          */
         post: operations["files_save"];
         /** Moves a file to `storage/trash/`, which keeps the last 200 deleted files. */
@@ -3007,6 +3008,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/ws": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Upgrades to a WebSocket that sends and takes text frames `{type, data, id}`; docs/websocket.md describes them. */
+        get: operations["chat_socket"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -3018,6 +3036,7 @@ export interface components {
             created_at: string;
             /** @description RFC 3339, UTC; null if it does not expire. */
             expires_at?: string | null;
+            scope: components["schemas"]["TokenScope"];
         };
         AccessTokenRequest: {
             name: string;
@@ -3026,6 +3045,8 @@ export interface components {
              * @description 1 to 3650; without it the token does not expire.
              */
             expires_in_days?: number | null;
+            /** @description Default: `full`. */
+            scope?: components["schemas"]["TokenScope"];
         };
         AccessTokens: {
             items: components["schemas"]["AccessTokenInfo"][];
@@ -3526,7 +3547,7 @@ export interface components {
         /** @description What is chosen for a conversation. `null` resets a value to its default; what is absent stays as it is. */
         ConversationChange: {
             title?: string | null;
-            /** @description Id of a model, as listed by `GET /api/models`. */
+            /** @description A model: its id as listed by `GET /api/models`, its `id` in config.yml, or the name that is sent to its provider. */
             model?: string | null;
             /** @description Instructions that follow the files of the system prompt; at most 20,000 characters. */
             system_prompt?: string | null;
@@ -7218,6 +7239,11 @@ export interface components {
             /** @description `server` (`limits` in config.yml), `admin` for a limit of this person only, or `person` for one that only asks. */
             set_by: string;
         };
+        /**
+         * @description What an access token can do.
+         * @enum {string}
+         */
+        TokenScope: "read" | "full";
         TokenStats: components["schemas"]["TokenSum"] & {
             period: components["schemas"]["Period"];
             /** @description The time zone of the days: `UTC`, or an offset such as `UTC+08:00`. */
@@ -9189,6 +9215,7 @@ export interface operations {
             header?: {
                 "If-Match"?: string | null;
                 "If-None-Match"?: string | null;
+                "X-Miniclaw-Secret"?: string | null;
             };
             path?: never;
             cookie?: never;
@@ -9205,6 +9232,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Saved"];
+                };
+            };
+            /** @description no_secret: the secret is not the page's */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description changed on disk */
@@ -13087,6 +13123,14 @@ export interface operations {
                     "application/json": components["schemas"]["ArchivedSessions"];
                 };
             };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     sessions_branch: {
@@ -13217,6 +13261,14 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CompactedParts"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };
@@ -14115,6 +14167,14 @@ export interface operations {
                     "application/json": components["schemas"]["Pinned"];
                 };
             };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     sessions_bind: {
@@ -14290,6 +14350,14 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SentRequests"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };
@@ -15296,6 +15364,62 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    chat_socket: {
+        parameters: {
+            query?: {
+                /** @description The session. If absent, a new one; an unknown id creates a session with that id. */
+                session_id?: string | null;
+                /** @description The last event id that the client received. If absent, the stream begins with the conversation so far. */
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The connection is a WebSocket from here on */
+            101: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description not_websocket */
+            426: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };

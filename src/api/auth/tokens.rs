@@ -11,7 +11,7 @@ use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
 use crate::clock;
 use crate::domain::account::{AccessToken, TokenScope};
-use crate::engine::people::AccessTokenOrder;
+use crate::engine::people::NewAccessToken;
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct AccessTokens {
@@ -80,7 +80,7 @@ pub async fn make_token(
 ) -> Result<Json<Enveloped<MadeAccessToken>>, ApiError> {
     let (people, account) = caller.people(Right::OwnAccount)?;
     let Json(AccessTokenRequest { name, expires_in_days, scope }) = request?;
-    let made = people.make_token(account, AccessTokenOrder { name, expires_in_days, scope }).await?;
+    let made = people.make_token(account, NewAccessToken { name, expires_in_days, scope }).await?;
     Ok(enveloped(MadeAccessToken { token: made.token, stored: made.stored.into() }))
 }
 

@@ -22,6 +22,8 @@ use crate::engine::people::{Credential, NotAccepted, People};
 
 /// What the paths that take a form begin with: any site could send one to them, but not with our `Origin`.
 const PROJECTS: &str = "/api/projects/";
+/// The path at which a request becomes a WebSocket.
+const SOCKET: &str = "/ws";
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
@@ -34,7 +36,7 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
                 request.extensions_mut().insert(identity);
             }
             let path = request.uri().path();
-            let is_api = path.starts_with("/api") || path == crate::api::aliases::OPERATIONS;
+            let is_api = path.starts_with("/api") || path == SOCKET || path == crate::api::aliases::OPERATIONS;
             let answer = audit::recorded(&app, request, next).await;
             if is_api { normalize_error_response(answer).await } else { answer }
         }
@@ -97,7 +99,7 @@ fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
     }
     match people {
         _ if is_public(request) => Ok(None),
-        _ if greets_later(request) && !has_credential(app, headers) => Ok(None),
+        _ if may_authenticate_later(request) && !has_credential(app, headers) => Ok(None),
         Some(_) if tells_names(request) && !has_credential(app, headers) => Ok(None),
         _ => identified(app, request).map(Some),
     }
@@ -272,8 +274,8 @@ const PUBLIC: &[Public] = &[
 const NAMES: &[&str] = &["/api/models", "/api/tools"];
 
 /// Whether a client that can set no header may bring its credential in its first frame.
-fn greets_later(request: &Request) -> bool {
-    *request.method() == Method::GET && request.uri().path() == "/ws"
+fn may_authenticate_later(request: &Request) -> bool {
+    *request.method() == Method::GET && request.uri().path() == SOCKET
 }
 
 fn tells_names(request: &Request) -> bool {

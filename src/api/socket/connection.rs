@@ -4,118 +4,107 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket};
+use axum::extract::ws::{Message, WebSocket};
 use futures_util::future::{BoxFuture, FutureExt, OptionFuture};
-use futures_util::stream::{BoxStream, SplitSink, StreamExt};
-use futures_util::{SinkExt, stream};
+use futures_util::stream::{SplitStream, StreamExt};
 use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tungstenite::Error as WsError;
 
 use super::files::named;
+use super::following::Following;
 use super::inbound::{GivenAnswer, Hello, Inbound, Parsed, UserMessage, parse};
-use super::outbound::{
-    OwnStatus, Projected, Question, Refusal, SocketFrame, approval_of, encode, newest_that_fit, project, segment_of,
-};
+use super::outbound::{OwnStatus, approval_of};
+use super::writer::{CLOSE_TIMEOUT, CloseCode, Gone, Writer};
 use crate::api::app::App;
 use crate::api::chat::attachments::prompt;
 use crate::api::chat::sending::usable;
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
-use crate::api::sessions::history::without_reasoning;
 use crate::clock;
-use crate::domain::{Session, SessionId, Usage, When};
+use crate::domain::{SessionId, When, WorkId};
 use crate::engine::approvals::AnswerRefused;
-use crate::engine::{EngineError, EventId, NewMessage, Publication, Subscription, View, WorkStarted};
+use crate::engine::{EngineError, NewMessage, WorkStarted};
 
 /// Interval of pings. They keep proxies from closing an idle connection, and find half-open ones.
 const PING: Duration = Duration::from_secs(20);
 /// A client that says nothing for this long, not even a pong, is gone.
-const SILENCE: Duration = Duration::from_secs(60);
-/// How long a client may leave what is sent unread.
-const UNREAD: Duration = Duration::from_secs(30);
-/// How long a client may take to read why it is disconnected.
-pub const CLOSE_GRACE: Duration = Duration::from_secs(2);
-/// Maximum number of frames that are sent at once before the client is listened to again.
-const AT_ONCE: usize = 64;
-
-/// Why a connection is closed (RFC 6455, 7.4.1).
-pub mod code {
-    pub const NORMAL: u16 = 1000;
-    pub const AWAY: u16 = 1001;
-    pub const POLICY: u16 = 1008;
-    pub const TOO_LARGE: u16 = 1009;
-    pub const TRY_AGAIN: u16 = 1013;
-}
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A client that has proved who it is.
-pub struct Proven {
+pub struct AuthenticatedClient {
     pub caller: Caller,
     /// It knows the page's secret, so it may answer questions.
     pub is_page: bool,
 }
 
-/// The publications of a session that are sent from now on.
-type Live = BoxStream<'static, Arc<Publication>>;
+/// What a connection begins with.
+pub struct Start {
+    pub id: SessionId,
+    /// The id of the last event that the client received.
+    pub after: Option<String>,
+}
 
 pub struct Connection {
     app: App,
     caller: Arc<Caller>,
     is_page: bool,
-    id: SessionId,
-    /// The segment that the next piece of text belongs to.
-    segment: u32,
-    /// The last publication that the client has been told, in the conversation so far.
-    told: u64,
-    /// The client's id of a request to clear the session, which waits for the end of its work.
-    clearing: Option<Value>,
+    writer: Writer,
+    /// The work whose end a request to clear the session waits for, and the client's id of that request.
+    clearing: Option<(WorkId, Value)>,
 }
 
-/// The connection cannot be used any more.
-struct Gone;
+/// Why the connection is to be closed.
+type Closing = (CloseCode, &'static str);
 
 /// What a message of the client has led to.
 type Sent = (Value, Result<WorkStarted, ApiError>);
 
-type Out = SplitSink<WebSocket, Message>;
-
 impl Connection {
-    pub fn new(app: App, Proven { caller, is_page }: Proven, id: SessionId) -> Self {
-        Self { app, caller: Arc::new(caller), is_page, id, segment: 0, told: 0, clearing: None }
-    }
-
-    /// Serves the connection until either side closes it. `after` is the id of the last event that the client received.
-    pub async fn serve(mut self, socket: WebSocket, after: Option<String>) {
-        let (mut out, read) = socket.split();
-        if let Ok((code, reason)) = self.converse(&mut out, read, after).await {
-            let _ = timeout(CLOSE_GRACE, out.send(close(code, &reason))).await;
+    /// Serves a connection until either side closes it.
+    pub async fn serve(app: App, client: AuthenticatedClient, socket: WebSocket, start: Start) {
+        let (sink, read) = socket.split();
+        let Start { id, after } = start;
+        let AuthenticatedClient { caller, is_page } = client;
+        let mut connection = Self { app, caller: Arc::new(caller), is_page, writer: Writer::new(sink), clearing: None };
+        let Ok(opened) = Following::open(connection.caller.clone(), id, after, &mut connection.writer).await else {
+            return;
+        };
+        match opened {
+            Ok(mut following) => {
+                if let Ok((code, reason)) = connection.converse(read, &mut following).await {
+                    connection.writer.close(code, reason).await;
+                }
+                following.end();
+            }
+            Err(error) => {
+                let refused = connection.writer.refuse(Value::Null, error);
+                let _ = timeout(CLOSE_TIMEOUT, refused).await;
+                connection.writer.close(CloseCode::Normal, "the session cannot be read").await;
+            }
         }
     }
 
-    /// Returns why the connection is to be closed.
-    async fn converse(
-        &mut self,
-        out: &mut Out,
-        mut read: stream::SplitStream<WebSocket>,
-        after: Option<String>,
-    ) -> Result<(u16, String), Gone> {
+    async fn converse(&mut self, mut read: SplitStream<WebSocket>, following: &mut Following) -> Result<Closing, Gone> {
         let mut over = pin!(self.caller.until_over());
-        let mut live = self.follow(out, after).await?;
         let mut ping = interval_at(Instant::now() + PING, PING);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard = Instant::now();
-        // One message at a time, so that their order is that of the client; the next one waits.
-        let (mut sending, mut waiting) = (None, None);
+        // One thing at a time, so that their order is that of the client; the next one waits.
+        let (mut sending, mut waiting): (Option<BoxFuture<'static, Sent>>, Option<Parsed>) = (None, None);
         loop {
             if sending.is_none()
+                && self.clearing.is_none()
                 && let Some(parsed) = waiting.take()
             {
-                sending = self.begin(out, parsed, &mut live).await?;
+                heard = Instant::now();
+                sending = self.begin(parsed, following).await?;
             }
             tokio::select! {
-                () = &mut over => return Ok((code::AWAY, "going away".to_owned())),
-                Some(sent) = OptionFuture::from(sending.as_mut()) => {
+                () = &mut over => return Ok((CloseCode::GoingAway, "going away")),
+                Some((reply_to, sent)) = OptionFuture::from(sending.as_mut()) => {
                     sending = None;
-                    self.report(out, sent).await?;
+                    self.report(reply_to, sent).await?;
                 }
                 frame = read.next(), if waiting.is_none() => {
                     heard = Instant::now();
@@ -123,126 +112,34 @@ impl Connection {
                         Some(Ok(Message::Text(text))) => {
                             let parsed = self.allowed(parse(&text));
                             match parsed.frame {
-                                Ok(Inbound::UserMessage(_) | Inbound::ClearSession) => waiting = Some(parsed),
-                                _ => self.take(out, parsed).await?,
+                                Ok(Inbound::UserMessage(_) | Inbound::ClearSession | Inbound::Interrupt) => waiting = Some(parsed),
+                                _ => self.take(parsed, &following.id.clone()).await?,
                             }
                         }
                         Some(Ok(Message::Binary(_))) => {
                             let error = ApiError::bad_request("bad_frame", "frames are text, not binary");
-                            self.refuse(out, Value::Null, error).await?;
+                            self.writer.refuse(Value::Null, error).await?;
                         }
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                         Some(Ok(Message::Close(_))) | None => return Err(Gone),
-                        Some(Err(error)) => return Ok(self.unreadable(out, &error.to_string()).await),
+                        Some(Err(error)) => return self.unreadable(error).await,
                     }
                 }
-                published = live.next() => {
-                    let Some(published) = published else { return self.ended(out).await };
-                    self.forward(out, published, &mut live).await?;
+                published = following.next() => {
+                    let Some(published) = published else { return self.ended(&following.id.clone()).await };
+                    let ended = following.forward(&mut self.writer, published).await?;
+                    if let Some((_, reply_to)) = self.clearing.take_if(|(work, _)| ended.contains(work)) {
+                        self.clear(following, reply_to).await?;
+                    }
                 }
                 _ = ping.tick() => {
-                    if waiting.is_none() && heard.elapsed() > SILENCE {
+                    if waiting.is_none() && heard.elapsed() > IDLE_TIMEOUT {
                         return Err(Gone);
                     }
-                    write(out, Message::Ping(Default::default())).await?;
+                    self.writer.ping().await?;
                 }
             }
         }
-    }
-
-    /// Sends the conversation so far, or, after an event that the client names, only what it has missed. Returns what follows.
-    async fn follow(&mut self, out: &mut Out, after: Option<String>) -> Result<Live, Gone> {
-        let hub = self.caller.tenant().hub.clone();
-        let after = after.filter(|text| !text.is_empty()).map(|text| EventId::parse(&text));
-        let subscription = match &after {
-            None | Some(None) => Subscription { gap: true, ..hub.follow(&self.id, None) },
-            Some(Some(id)) => hub.follow(&self.id, Some(id)),
-        };
-        let View { session, last } = match self.caller.engine.view(&self.id).await {
-            Ok(view) => view,
-            // It begins with the first message.
-            Err(EngineError::NoSession(_)) => {
-                View { session: Arc::new(Session::new("", clock::now())), last: hub.last() }
-            }
-            Err(error) => {
-                self.refuse(out, Value::Null, error.into()).await?;
-                return Err(Gone);
-            }
-        };
-        let missed = subscription.missed.iter().filter(|published| published.number <= last);
-        self.segment = segment_of(&session, missed);
-        if subscription.gap {
-            self.send_history(out, &View { session, last }).await?;
-        } else {
-            self.told = 0;
-            let resumed = OwnStatus::Resumed { session_id: self.id.to_string() };
-            send(out, &resumed.into(), None).await?;
-        }
-        Ok(subscription.publications(std::future::pending()).boxed())
-    }
-
-    async fn send_history(&mut self, out: &mut Out, View { session, last }: &View) -> Result<(), Gone> {
-        (self.told, self.segment) = (*last, segment_of(session, []));
-        let messages: Vec<_> = session.messages.iter().map(without_reasoning).collect();
-        let first = newest_that_fit(&messages);
-        let history = SocketFrame::History {
-            session_id: self.id.to_string(),
-            earlier: (first > 0).then_some(first),
-            messages: messages[first..].to_vec(),
-            running: session.running().map(|work| work.work_id.clone()),
-        };
-        send(out, &history, Some(&self.caller.tenant().hub.id(*last))).await?;
-        for approval in self.caller.tenant().approvals.list().iter().filter(|approval| approval.session_id == self.id) {
-            send(out, &SocketFrame::ApprovalRequest(Box::new(Question::of(approval))), None).await?;
-        }
-        Ok(())
-    }
-
-    /// Sends a publication and those that are there already.
-    async fn forward(&mut self, out: &mut Out, first: Arc<Publication>, live: &mut Live) -> Result<(), Gone> {
-        let mut next = Some(first);
-        for _ in 0..AT_ONCE {
-            let Some(published) = next else { break };
-            if let Some(reply_to) = self.show(out, &published).await? {
-                *live = self.clear(out, reply_to).await?;
-                break;
-            }
-            next = live.next().now_or_never().flatten();
-        }
-        flush(out).await
-    }
-
-    /// Writes what a publication leads to. Returns the client's id of a request to clear the session, if it was the end of the
-    /// work that the request waits for.
-    async fn show(&mut self, out: &mut Out, published: &Publication) -> Result<Option<Value>, Gone> {
-        if published.number <= self.told {
-            return Ok(None);
-        }
-        let hub = self.caller.tenant().hub.clone();
-        let id = hub.id(published.number);
-        match project(published, &mut self.segment) {
-            Projected::Nothing => {}
-            Projected::Frame(frame) => feed(out, &frame, Some(&id)).await?,
-            Projected::Replaced(frame) => {
-                feed(out, &frame, Some(&id)).await?;
-                if let Ok(view) = self.caller.engine.view(&self.id).await {
-                    self.send_history(out, &view).await?;
-                }
-            }
-            Projected::Finished(finished) => {
-                let session = self.caller.engine.view(&self.id).await.ok().map(|view| view.session);
-                let works = session.iter().flat_map(|session| &session.works);
-                let work = works.into_iter().find(|work| work.work_id == finished.work_id);
-                let (usage, duration) = work.map_or((Usage::default(), 0.0), |work| {
-                    (work.usage, work.finished_at.unwrap_or(work.created_at) - work.created_at)
-                });
-                // A conversion of a float to an integer saturates.
-                let duration_ms = (duration * 1000.0) as u64;
-                feed(out, &finished.frame(usage, duration_ms), Some(&id)).await?;
-                return Ok(self.clearing.take());
-            }
-        }
-        Ok(None)
     }
 
     /// Returns the frame, or why the client's credential does not allow it.
@@ -254,47 +151,40 @@ impl Connection {
         Parsed { frame, id }
     }
 
-    /// Does what a frame asks for that needs no waiting.
-    async fn take(&mut self, out: &mut Out, Parsed { frame, id }: Parsed) -> Result<(), Gone> {
+    /// Does what a frame asks for whose order does not matter.
+    async fn take(&mut self, Parsed { frame, id }: Parsed, session: &SessionId) -> Result<(), Gone> {
         let done = match frame {
-            Ok(Inbound::Interrupt) => self.interrupt(id.clone()).await,
-            Ok(Inbound::ApprovalResponse(given)) => self.answer(given, id.clone()).await,
+            Ok(Inbound::ApprovalResponse(given)) => self.answer(given, session, id.clone()).await,
             Ok(Inbound::Hello(hello)) => Ok(self.greet(hello, id.clone())),
-            Ok(Inbound::UserMessage(_) | Inbound::ClearSession) => return Ok(()),
+            Ok(Inbound::UserMessage(_) | Inbound::ClearSession | Inbound::Interrupt) => return Ok(()),
             Err(error) => Err(error),
         };
+        self.reply(id, done).await
+    }
+
+    async fn reply(&mut self, id: Value, done: Result<OwnStatus, ApiError>) -> Result<(), Gone> {
         match done {
-            Ok(status) => send(out, &status.into(), None).await,
-            Err(error) => self.refuse(out, id, error).await,
+            Ok(status) => self.writer.send(&status.into(), None).await,
+            Err(error) => self.writer.refuse(id, error).await,
         }
     }
 
-    async fn interrupt(&self, reply_to: Value) -> Result<OwnStatus, ApiError> {
-        let interrupted = match self.caller.engine.interrupt(&self.id).await {
-            Ok(interrupted) => interrupted,
-            // Nothing was sent yet.
-            Err(EngineError::NoSession(_)) => false,
-            Err(error) => return Err(error.into()),
-        };
-        Ok(OwnStatus::Interrupted { interrupted, reply_to })
-    }
-
-    async fn answer(&self, given: GivenAnswer, reply_to: Value) -> Result<OwnStatus, ApiError> {
+    async fn answer(&self, given: GivenAnswer, session: &SessionId, reply_to: Value) -> Result<OwnStatus, ApiError> {
         if !self.is_page {
             let message = "send HELLO with the page's secret before you answer a question; see docs/websocket.md";
             return Err(ApiError { message: message.to_owned(), ..ApiError::only_page() });
         }
-        let GivenAnswer { request_id: name, hash, response } = given;
-        let (approval, shown) = approval_of(&name).ok_or(EngineError::from(AnswerRefused::Unknown))?;
-        let session = self.caller.tenant().approvals.session_of(approval).map_err(EngineError::from)?;
-        if session != self.id {
+        let GivenAnswer { request_id, hash, response } = given;
+        let (approval, shown) = approval_of(&request_id).ok_or(EngineError::from(AnswerRefused::Unknown))?;
+        let asked_in = self.caller.tenant().approvals.session_of(approval).map_err(EngineError::from)?;
+        if asked_in != *session {
             return Err(EngineError::from(AnswerRefused::Unknown).into());
         }
         if hash.is_some_and(|hash| hash != shown) {
             return Err(EngineError::from(AnswerRefused::HashDiffers).into());
         }
         self.caller.engine.answer(approval, shown, response).await?;
-        Ok(OwnStatus::Answered { request_id: name, reply_to })
+        Ok(OwnStatus::Answered { request_id, reply_to })
     }
 
     fn greet(&mut self, hello: Hello, reply_to: Value) -> OwnStatus {
@@ -304,87 +194,113 @@ impl Connection {
         OwnStatus::Welcome { may_answer: self.is_page, reply_to }
     }
 
-    /// Begins to send a message, or clears the session.
+    /// Begins to send a message, stops the work under way, or clears the session.
     async fn begin(
         &mut self,
-        out: &mut Out,
         Parsed { frame, id: reply_to }: Parsed,
-        live: &mut Live,
+        following: &mut Following,
     ) -> Result<Option<BoxFuture<'static, Sent>>, Gone> {
         match frame {
             Ok(Inbound::UserMessage(message)) => {
-                let sent = sent(self.caller.clone(), self.id.clone(), message);
-                Ok(Some(sent.map(|result| (reply_to, result)).boxed()))
+                // A task, so that a client that disconnects does not cut it off in the middle.
+                let sent = tokio::spawn(sent(self.caller.clone(), following.id.clone(), message));
+                let cut = |_| EngineError::Internal("sending a message was cut off").into();
+                let result = sent.map(move |sent| (reply_to, sent.map_err(cut).flatten()));
+                return Ok(Some(result.boxed()));
             }
-            Ok(Inbound::ClearSession) => {
-                if let Err(error) = self.interrupt(Value::Null).await {
-                    self.refuse(out, reply_to, error).await?;
-                } else if self.is_running().await {
-                    // Its end is told first.
-                    self.clearing = Some(reply_to);
-                } else {
-                    *live = self.clear(out, reply_to).await?;
-                }
-                Ok(None)
+            Ok(Inbound::Interrupt) => {
+                let id = following.id.clone();
+                let done = self.interrupt(&id).await;
+                let done = done.map(|interrupted| OwnStatus::Interrupted { interrupted, reply_to: reply_to.clone() });
+                self.reply(reply_to, done).await?;
             }
-            _ => Ok(None),
+            Ok(Inbound::ClearSession) => match self.interrupt(&following.id.clone()).await {
+                Ok(_) => self.clear_when_idle(following, reply_to).await?,
+                Err(error) => self.writer.refuse(reply_to, error).await?,
+            },
+            Ok(Inbound::ApprovalResponse(_) | Inbound::Hello(_)) | Err(_) => {}
+        }
+        Ok(None)
+    }
+
+    /// Stops the work under way. Returns whether there was one.
+    async fn interrupt(&self, id: &SessionId) -> Result<bool, ApiError> {
+        match self.caller.engine.interrupt(id).await {
+            Ok(interrupted) => Ok(interrupted),
+            // Nothing was sent yet.
+            Err(EngineError::NoSession(_)) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 
-    async fn is_running(&self) -> bool {
-        self.caller.engine.view(&self.id).await.is_ok_and(|view| view.session.running().is_some())
+    /// Clears the session after the end of its work, which is told first.
+    async fn clear_when_idle(&mut self, following: &mut Following, reply_to: Value) -> Result<(), Gone> {
+        match self.caller.engine.view(&following.id).await {
+            Ok(view) => match view.session.running() {
+                Some(work) => self.clearing = Some((work.work_id.clone(), reply_to)),
+                None => {
+                    // The end of its last work may not have been sent yet.
+                    following.forward_published(&mut self.writer).await?;
+                    self.clear(following, reply_to).await?;
+                }
+            },
+            Err(EngineError::NoSession(_)) => self.clear(following, reply_to).await?,
+            Err(error) => self.writer.refuse(reply_to, error.into()).await?,
+        }
+        Ok(())
     }
 
     /// Archives the session, and goes on with a new one.
-    async fn clear(&mut self, out: &mut Out, reply_to: Value) -> Result<Live, Gone> {
-        let archived = self.id.to_string();
-        match self.caller.engine.archive(&self.id).await {
-            Ok(_) => {}
+    async fn clear(&mut self, following: &mut Following, reply_to: Value) -> Result<(), Gone> {
+        match self.caller.engine.archive(&following.id).await {
             // Nothing was sent yet.
-            Err(EngineError::NoSession(_)) => {}
-            Err(error) => {
-                self.refuse(out, reply_to, error.into()).await?;
-                return self.follow(out, None).await;
-            }
+            Ok(_) | Err(EngineError::NoSession(_)) => {}
+            Err(error) => return self.writer.refuse(reply_to, error.into()).await,
         }
-        self.id = SessionId::parse(&clock::new_id()).expect("a new id is the id of a session");
-        let cleared = OwnStatus::Cleared { archived, session_id: self.id.to_string(), reply_to };
-        send(out, &cleared.into(), None).await?;
-        self.follow(out, None).await
+        let archived = following.id.to_string();
+        let id = SessionId::parse(&clock::new_id()).expect("a new id is the id of a session");
+        let cleared = OwnStatus::Cleared { archived, session_id: id.to_string(), reply_to };
+        self.writer.send(&cleared.into(), None).await?;
+        match Following::open(self.caller.clone(), id, None, &mut self.writer).await? {
+            Ok(new) => std::mem::replace(following, new).end(),
+            Err(error) => self.writer.refuse(Value::Null, error).await?,
+        }
+        Ok(())
     }
 
-    async fn report(&self, out: &mut Out, (reply_to, sent): Sent) -> Result<(), Gone> {
-        match sent {
-            Ok(WorkStarted { work_id, state, .. }) => {
-                send(out, &OwnStatus::Accepted { work_id, state, reply_to }.into(), None).await
-            }
-            Err(error) => self.refuse(out, reply_to, error).await,
-        }
-    }
-
-    async fn refuse(&self, out: &mut Out, reply_to: Value, error: ApiError) -> Result<(), Gone> {
-        write(out, Message::Text(refusal_to(&error, reply_to).into())).await
+    async fn report(&mut self, reply_to: Value, sent: Result<WorkStarted, ApiError>) -> Result<(), Gone> {
+        let accepted =
+            |WorkStarted { work_id, state, .. }| OwnStatus::Accepted { work_id, state, reply_to: reply_to.clone() };
+        let done = sent.map(accepted);
+        self.reply(reply_to, done).await
     }
 
     /// The session's events have ended: it was deleted, or the client did not read them.
-    async fn ended(&self, out: &mut Out) -> Result<(u16, String), Gone> {
+    async fn ended(&mut self, session: &SessionId) -> Result<Closing, Gone> {
         if self.app.stopping.is_cancelled() {
-            return Ok((code::AWAY, "going away".to_owned()));
+            return Ok((CloseCode::GoingAway, "going away"));
         }
-        match self.caller.engine.view(&self.id).await {
-            Ok(_) => Ok((code::TRY_AGAIN, "too slow: reconnect with the last id".to_owned())),
+        match self.caller.engine.view(session).await {
+            Ok(_) => Ok((CloseCode::TryAgain, "too slow: reconnect with the last id")),
             Err(error) => {
-                self.refuse(out, Value::Null, error.into()).await?;
-                Ok((code::NORMAL, "the session is gone".to_owned()))
+                self.writer.refuse(Value::Null, error.into()).await?;
+                Ok((CloseCode::Normal, "the session is gone"))
             }
         }
     }
 
     /// Tells a client whose frame cannot be read why; nothing after it can be read either.
-    async fn unreadable(&self, out: &mut Out, why: &str) -> (u16, String) {
+    async fn unreadable(&mut self, error: axum::Error) -> Result<Closing, Gone> {
+        let why = error.to_string();
+        let closing = match error.into_inner().downcast_ref::<WsError>() {
+            Some(WsError::Capacity(_)) => (CloseCode::TooLarge, "the frame is too long"),
+            Some(WsError::Utf8(_)) => (CloseCode::InvalidText, "the text is not UTF-8"),
+            Some(WsError::Protocol(_)) => (CloseCode::ProtocolError, "violation of the protocol"),
+            Some(_) | None => return Err(Gone),
+        };
         let error = ApiError::bad_request("bad_frame", format!("the connection sent what cannot be read: {why}"));
-        let _ = timeout(CLOSE_GRACE, self.refuse(out, Value::Null, error)).await;
-        (code::TOO_LARGE, "unreadable frame".to_owned())
+        let _ = timeout(CLOSE_TIMEOUT, self.writer.refuse(Value::Null, error)).await;
+        Ok(closing)
     }
 }
 
@@ -393,48 +309,13 @@ async fn sent(caller: Arc<Caller>, id: SessionId, message: UserMessage) -> Resul
     let UserMessage { content, files, mut attachments, key } = message;
     let key = key.map(usable).transpose()?;
     if !files.is_empty() {
-        let session = caller.engine.view(&id).await.ok().map(|view| view.session);
-        let project = session.and_then(|session| session.project_id.clone());
+        let project = match caller.engine.view(&id).await {
+            Ok(view) => view.session.project_id.clone(),
+            Err(EngineError::NoSession(_)) => None,
+            Err(error) => return Err(error.into()),
+        };
         attachments.extend(named(&caller, project.as_ref(), files).await?);
     }
     let prompt = prompt(&caller, &id, content, attachments).await?;
     Ok(caller.engine.say(&id, NewMessage { prompt, key, when: When::Now }).await?)
-}
-
-/// Returns the frame that tells why something is refused.
-pub fn refusal(error: &ApiError) -> String {
-    refusal_to(error, Value::Null)
-}
-
-fn refusal_to(error: &ApiError, reply_to: Value) -> String {
-    let (code, message, params) = (error.code.to_owned(), error.message.clone(), error.params.clone());
-    encode(&SocketFrame::Error(Refusal { code, message, reply_to, work_id: None, retryable: None, params }), None)
-}
-
-pub fn close(code: u16, reason: &str) -> Message {
-    Message::Close(Some(CloseFrame { code, reason: reason.into() }))
-}
-
-async fn send(out: &mut Out, frame: &SocketFrame, id: Option<&EventId>) -> Result<(), Gone> {
-    write(out, Message::Text(encode(frame, id).into())).await
-}
-
-/// Writes a frame without waiting until it is sent.
-async fn feed(out: &mut Out, frame: &SocketFrame, id: Option<&EventId>) -> Result<(), Gone> {
-    in_time(out.feed(Message::Text(encode(frame, id).into()))).await
-}
-
-async fn write(out: &mut Out, message: Message) -> Result<(), Gone> {
-    in_time(out.send(message)).await
-}
-
-async fn flush(out: &mut Out) -> Result<(), Gone> {
-    in_time(out.flush()).await
-}
-
-async fn in_time(writing: impl Future<Output = Result<(), axum::Error>>) -> Result<(), Gone> {
-    match timeout(UNREAD, writing).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) | Err(_) => Err(Gone),
-    }
 }

@@ -8,21 +8,25 @@ use axum::extract::{Query, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
+use futures_util::StreamExt;
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::connection::{CLOSE_GRACE, Connection, Proven, close, code, refusal};
+use super::connection::{AuthenticatedClient, Connection, Start};
 use super::inbound::{Hello, Inbound, MAX_FRAME, parse};
+use super::writer::{CloseCode, Writer};
 use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::clock;
 use crate::domain::SessionId;
+use crate::engine::EngineError;
 
 /// Bytes that a connection has for reading, and for writing. There may be thousands of connections.
 const BUFFER: usize = 4 << 10;
 /// A client that could set no header says who it is within this time.
-const HELLO: Duration = Duration::from_secs(10);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct SocketQuery {
@@ -53,56 +57,61 @@ pub async fn socket(
         ApiError::new(StatusCode::UPGRADE_REQUIRED, "not_websocket", message)
     })?;
     // Longer frames than those that are taken are read to be refused by name.
-    let upgrade = upgrade.max_message_size(4 * MAX_FRAME).max_frame_size(4 * MAX_FRAME);
+    let upgrade = upgrade.max_message_size(2 * MAX_FRAME).max_frame_size(2 * MAX_FRAME);
     let upgrade = upgrade.read_buffer_size(BUFFER).write_buffer_size(BUFFER);
-    Ok(upgrade.on_upgrade(move |socket| async move {
-        let greeted = match caller {
-            Some(caller) => Some((socket, Proven { caller, is_page: false })),
-            None => greeted(&app, parts, socket).await,
+    let start = Start { id, after };
+    let Some(caller) = caller else {
+        let Ok(place) = app.unauthenticated_sockets.clone().try_acquire_owned() else {
+            let message =
+                "too many clients are signing in on /ws; try again, or send the credential with the handshake";
+            return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_sockets", message));
         };
-        if let Some((socket, proven)) = greeted {
-            Connection::new(app, proven, id).serve(socket, after).await;
-        }
-    }))
+        return Ok(upgrade.on_upgrade(move |socket| async move {
+            if let Some((socket, client)) = greeted(&app, parts, socket).await {
+                drop(place);
+                Connection::serve(app, client, socket, start).await;
+            }
+        }));
+    };
+    let client = AuthenticatedClient { caller, is_page: false };
+    Ok(upgrade.on_upgrade(move |socket| Connection::serve(app, client, socket, start)))
 }
 
 /// Waits for the first frame of a client without a credential, which has to bring one. Returns `None` if it does not.
-async fn greeted(app: &App, parts: Parts, mut socket: WebSocket) -> Option<(WebSocket, Proven)> {
-    let until = Instant::now() + HELLO;
-    let refused = loop {
+async fn greeted(app: &App, parts: Parts, mut socket: WebSocket) -> Option<(WebSocket, AuthenticatedClient)> {
+    let until = Instant::now() + HELLO_TIMEOUT;
+    let (error, code) = loop {
         let frame = tokio::select! {
             frame = timeout_at(until, socket.recv()) => frame,
-            () = app.stopping.cancelled() => break (ApiError::signed_out(), code::AWAY),
+            () = app.stopping.cancelled() => break (EngineError::ShuttingDown.into(), CloseCode::GoingAway),
         };
         match frame {
             Ok(Some(Ok(Message::Text(text)))) => match parse(&text).frame {
                 Ok(Inbound::Hello(hello)) => match identified(app, parts, hello).await {
-                    Ok(proven) => return Some((socket, proven)),
-                    Err(error) => break (error, code::POLICY),
+                    Ok(client) => return Some((socket, client)),
+                    Err(error) => break (error, CloseCode::Policy),
                 },
-                _ => break (ApiError::signed_out(), code::POLICY),
+                _ => break (ApiError::signed_out(), CloseCode::Policy),
             },
             Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {}
-            Ok(Some(Ok(Message::Binary(_)))) | Err(_) => break (ApiError::signed_out(), code::POLICY),
+            Ok(Some(Ok(Message::Binary(_)))) | Err(_) => break (ApiError::signed_out(), CloseCode::Policy),
             Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return None,
         }
     };
-    let (error, reason) = refused;
-    let told = async {
-        socket.send(Message::Text(refusal(&error).into())).await?;
-        socket.send(close(reason, error.code)).await
-    };
-    // The client may be gone.
-    let _ = tokio::time::timeout(CLOSE_GRACE, told).await;
+    let mut writer = Writer::new(socket.split().0);
+    let reason = error.code;
+    if writer.refuse(Value::Null, error).await.is_ok() {
+        writer.close(code, reason).await;
+    }
     None
 }
 
-/// Returns the caller whose token a client brings.
-async fn identified(app: &App, mut parts: Parts, hello: Hello) -> Result<Proven, ApiError> {
+/// Returns the client whose token a first frame brings.
+async fn identified(app: &App, mut parts: Parts, hello: Hello) -> Result<AuthenticatedClient, ApiError> {
     let token = hello.token.ok_or_else(ApiError::signed_out)?;
     let bearer = format!("Bearer {token}").parse().map_err(|_| ApiError::signed_out())?;
     parts.headers.insert(header::AUTHORIZATION, bearer);
     let caller = Caller::with_credential(parts, app).await?;
     let is_page = hello.secret.is_some_and(|secret| caller.is_page_secret(app, &secret));
-    Ok(Proven { caller, is_page })
+    Ok(AuthenticatedClient { caller, is_page })
 }

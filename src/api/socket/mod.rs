@@ -4,5 +4,7 @@
 mod connection;
 pub mod endpoint;
 mod files;
+mod following;
 mod inbound;
 mod outbound;
+mod writer;

@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::api::chat::frame::{self, Frame};
+use crate::api::error::ApiError;
 use crate::domain::{
     Approval, CallStatus, Cost, ErrorParams, Event, Message, Outcome, Role, Session, Shown, StoppedBy, Taint, Usage,
-    WorkId,
+    Work, WorkId,
 };
 use crate::engine::{EventId, MessageState, Publication, PublishedItem};
 
@@ -51,7 +52,7 @@ pub enum SocketFrame {
     /// A work has ended, and not with an error.
     Result(Box<WorkResult>),
     /// A work has failed, or a frame of the client is refused.
-    Error(Refusal),
+    Error(ErrorFrame),
 }
 
 /// Something else that a client may show.
@@ -116,10 +117,12 @@ pub struct Question {
 pub struct WorkResult {
     work_id: WorkId,
     stop_reason: &'static str,
-    usage: Usage,
+    /// Null if it is not known any more, as while the server stops.
+    usage: Option<Usage>,
     /// What the tokens with a known price cost; null if no price is known.
     cost: Option<Cost>,
-    duration_ms: u64,
+    /// Since the work began for the first time.
+    duration_ms: Option<u64>,
     /// The whole text of the answer.
     content: Arc<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +132,7 @@ pub struct WorkResult {
 }
 
 #[derive(Serialize)]
-pub struct Refusal {
+pub struct ErrorFrame {
     pub code: String,
     pub message: String,
     /// Of the refused frame.
@@ -162,30 +165,39 @@ pub struct FinishedEvent {
 }
 
 impl FinishedEvent {
-    /// Returns the frame of the end of a work that took this long and used these tokens.
-    pub fn frame(self, usage: Usage, duration_ms: u64) -> SocketFrame {
+    /// Returns the frame of the end of a work, with what the session knows of it.
+    pub fn frame(self, work: Option<&Work>) -> SocketFrame {
         let Self { work_id, outcome, content } = self;
         if let Outcome::Error { error, code, retryable, params } = outcome {
             let (work_id, retryable) = (Some(work_id), Some(retryable));
-            return SocketFrame::Error(Refusal {
-                code,
-                message: error,
-                reply_to: Value::Null,
-                work_id,
-                retryable,
-                params,
-            });
+            return ErrorFrame { code, message: error, reply_to: Value::Null, work_id, retryable, params }.into();
         }
+        let ended = work.and_then(|work| Some((work.finished_at? - work.created_at).max(0.0)));
         SocketFrame::Result(Box::new(WorkResult {
             stop_reason: outcome.word(),
-            cost: usage.cost,
-            usage,
-            duration_ms,
+            usage: work.map(|work| work.usage),
+            cost: work.and_then(|work| work.usage.cost),
+            // A conversion of a float to an integer saturates.
+            duration_ms: ended.map(|seconds| (seconds * 1000.0) as u64),
             content,
             detail: outcome.detail().map(str::to_owned),
             stopped_by: outcome.stopped_by(),
             work_id,
         }))
+    }
+}
+
+impl ErrorFrame {
+    /// Returns the frame that refuses another one, whose id is `reply_to`.
+    pub fn refusal(error: ApiError, reply_to: Value) -> Self {
+        let ApiError { code, message, params, .. } = error;
+        Self { code: code.to_owned(), message, reply_to, work_id: None, retryable: None, params }
+    }
+}
+
+impl From<ErrorFrame> for SocketFrame {
+    fn from(error: ErrorFrame) -> Self {
+        Self::Error(error)
     }
 }
 
@@ -309,18 +321,26 @@ pub fn newest_that_fit(messages: &[Arc<Message>]) -> usize {
     messages.len() - fits.count()
 }
 
-/// Returns the segment that the next piece of text of the running work belongs to, where a stream goes on that has missed these
-/// publications of what the session contains.
+/// Returns the segment that the next piece of text belongs to, where a stream goes on that has missed these publications of what
+/// the session contains.
 pub fn segment_of<'p>(session: &Session, missed: impl IntoIterator<Item = &'p Arc<Publication>>) -> u32 {
-    let Some(work) = session.running() else { return 0 };
-    let begun = missed.into_iter().filter(|published| {
-        matches!(&published.what, PublishedItem::Event(Event::SegmentStarted { work_id, .. }) if *work_id == work.work_id)
-    });
+    let events: Vec<&Event> = missed.into_iter().filter_map(|published| event_of(published)).collect();
+    let first = events.iter().find_map(|event| event.work_id());
+    // The last work may be continued, in the segment in which it ended.
+    let Some(work) = first.or_else(|| session.works.last().map(|work| &work.work_id)) else { return 0 };
+    let begins = |event: &&&Event| matches!(event, Event::SegmentStarted { work_id, .. } if work_id == work);
     // Each segment is a message.
     let is_segment =
-        |message: &&Arc<Message>| message.role == Role::Assistant && message.work_id.as_ref() == Some(&work.work_id);
+        |message: &&Arc<Message>| message.role == Role::Assistant && message.work_id.as_ref() == Some(work);
     let segments = session.messages.iter().filter(is_segment).count();
-    u32::try_from(segments.saturating_sub(1 + begun.count())).unwrap_or_default()
+    u32::try_from(segments.saturating_sub(1 + events.iter().filter(begins).count())).unwrap_or_default()
+}
+
+fn event_of(published: &Publication) -> Option<&Event> {
+    match &published.what {
+        PublishedItem::Event(event) => Some(event),
+        PublishedItem::Settled(_) | PublishedItem::Notice(_) => None,
+    }
 }
 
 #[cfg(test)]
@@ -355,12 +375,12 @@ mod tests {
             retryable: true,
             params: ErrorParams::new(),
         };
-        let told: Value = serde_json::from_str(&encode(&finished(failed).frame(Usage::default(), 5), None)).unwrap();
+        let told: Value = serde_json::from_str(&encode(&finished(failed).frame(None), None)).unwrap();
         let data = json!({"code": "unreachable", "message": "No network.", "work_id": "w", "retryable": true});
         assert_eq!(told, json!({"type": "ERROR", "data": data}));
         let stopped = Outcome::Interrupted { detail: "stopped".to_owned(), by: StoppedBy::Person };
-        let told: Value = serde_json::from_str(&encode(&finished(stopped).frame(Usage::default(), 5), None)).unwrap();
+        let told: Value = serde_json::from_str(&encode(&finished(stopped).frame(None), None)).unwrap();
         assert_eq!((&told["type"], &told["data"]["stop_reason"]), (&json!("RESULT"), &json!("interrupted")));
-        assert_eq!((&told["data"]["duration_ms"], &told["data"]["cost"]), (&json!(5), &Value::Null));
+        assert_eq!((&told["data"]["usage"], &told["data"]["cost"]), (&Value::Null, &Value::Null));
     }
 }

@@ -34,7 +34,7 @@ pub struct ProfileChange {
 }
 
 /// A personal access token that a person wants.
-pub struct AccessTokenOrder {
+pub struct NewAccessToken {
     pub name: String,
     /// `None` if it is not to expire.
     pub expires_in_days: Option<u32>,
@@ -241,7 +241,7 @@ impl People {
     pub async fn make_token(
         self: &Arc<Self>,
         account: &AccountId,
-        AccessTokenOrder { name, expires_in_days, scope }: AccessTokenOrder,
+        NewAccessToken { name, expires_in_days, scope }: NewAccessToken,
     ) -> Result<NewToken, PeopleError> {
         let now = clock::now();
         let token = format!("{TOKEN_PREFIX}{}", clock::new_secret());

@@ -25,7 +25,7 @@ use crate::clock;
 use crate::domain::{Account, AccountBook, AccountId, AccountRefused, MembersRefused, UidRange};
 use crate::store::{AccountsUnusable, StoreError};
 
-pub use accounts::{AccessTokenOrder, LoginFrom, NewToken, ProfileChange, SignedIn};
+pub use accounts::{LoginFrom, NewAccessToken, NewToken, ProfileChange, SignedIn};
 pub use admin::{AccountChange, NewInvitation};
 pub use audit::Act;
 pub use credential::{Credential, NotAccepted};
