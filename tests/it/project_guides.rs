@@ -121,7 +121,7 @@ async fn program_makes_no_instructions_by_a_rename_or_an_undo() {
     assert!(world.read(&format!("{FOLDER}/AGENTS.md")).contains("Obey"), "the undo of a link writes what it is told");
     assert_eq!(
         waiting(&server).await,
-        [format!("project/{id}/AGENTS.md true"), "skills/evil/SKILL.md false".to_owned()]
+        ["skills/evil/SKILL.md false".to_owned(), format!("project/{id}/AGENTS.md true")]
     );
 }
 

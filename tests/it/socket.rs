@@ -188,8 +188,11 @@ async fn resume_after_hundreds_of_events_misses_none() {
 
 #[tokio::test]
 async fn frames_count_in_the_order_in_which_they_were_sent() {
-    let held = || steps([json!({"text": "One "}), json!({"gate": "g"}), json!({"finish": "stop"})]);
-    let world = World::new(script([held(), held(), always(says(["New."]))])).await;
+    let held = |asked: &str| {
+        let steps = [json!({"text": "One "}), json!({"gate": "g"}), json!({"finish": "stop"})];
+        json!({"match": asked, "repeat": true, "steps": steps})
+    };
+    let world = World::new(script([held("first"), held("second"), always(says(["New."]))])).await;
     let server = world.serve().await;
     let mut socket = Socket::open(&server, "?session_id=s").await;
     socket.send(message("first")).await;

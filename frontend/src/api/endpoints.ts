@@ -354,7 +354,9 @@ const matching = (etag: string | null) => (etag === null ? {} : { 'If-Match': `"
 /** Saves a file as the page, so that what a person types counts as trusted. */
 export const writeFile = (path: string, content: string, precondition: Precondition) => {
   const header = precondition === 'absent' ? { 'If-None-Match': '*' } : matching(precondition.match)
-  return asPage(proof => api.POST('/api/files', { params: { header: { ...header, ...proof } }, body: { path, content } }))
+  return asPage(proof =>
+    api.POST('/api/files', { params: { header: { ...header, ...proof } }, body: { path, content } }),
+  )
 }
 export const renameFile = (from: string, to: string, etag: string | null) =>
   dataOf(api.POST('/api/files/rename', { params: { header: matching(etag) }, body: { from, to } }))
