@@ -167,7 +167,10 @@ export const useFiles = (root: Root, enabled: boolean) =>
   useQuery({ queryKey: keys.root(root), queryFn: () => listFiles(root), enabled })
 /** The cached content of a folder. */
 export const knownFolder = (path: string) => queryClient.getQueryData<FolderContent>(keys.folder(path))
-/** Lists a folder of the home, or of a project. Their code is loaded when it is first needed. */
+let projects: typeof import('./projects') | null = null
+/** The code for projects, loaded when it is first needed: even the import of loaded code takes longer than a frame. */
+const forProjects = async () => (projects ??= await import('./projects'))
+/** Lists a folder of the home, or of a project. */
 async function contentOf(path: string): Promise<FolderContent> {
   // The root itself has no file reference.
   const root = FileRef.parse(`${path}/.`)?.root ?? null
@@ -176,13 +179,13 @@ async function contentOf(path: string): Promise<FolderContent> {
   // A folder that is read again keeps the pages that it had.
   const known = knownFolder(path)
   const wanted = known ? known.folders.length + known.files.length : 0
-  return (await import('./projects')).listProjectFolder(root, path, wanted)
+  return (projects ?? (await forProjects())).listProjectFolder(root, path, wanted)
 }
 /** Reads the next page of a folder of a project. Returns what shows it. */
 export async function nextOfFolder(root: Root, path: string): Promise<() => void> {
   const known = knownFolder(path)
   if (!known?.pages?.next) return () => {}
-  const content = await (await import('./projects')).withNextPage(root, known)
+  const content = await (await forProjects()).withNextPage(root, known)
   return () => {
     // Unless it has been read again meanwhile.
     queryClient.setQueryData<FolderContent>(keys.folder(path), now => (now === known ? content : now))
@@ -195,6 +198,9 @@ export const knownFolders = (root: Root): FolderContent[] =>
     .flatMap(([, content]) =>
       content && (content.path === root || isBelow(root, content.path)) ? content : [],
     )
+const folderQuery = (path: string) => ({ queryKey: keys.folder(path), queryFn: () => contentOf(path) })
+/** Asks for a folder that is about to be opened, before anything is rendered. */
+export const preloadFolder = (path: string): void => void queryClient.prefetchQuery(folderQuery(path))
 type FolderResult = Pick<UseQueryResult<FolderContent>, 'data' | 'error'>
 /** The content of each of these folders, as far as it is loaded. */
 export function useFolders(paths: readonly string[]): ReadonlyMap<string, FolderResult> {
@@ -206,8 +212,7 @@ export function useFolders(paths: readonly string[]): ReadonlyMap<string, Folder
     },
     [names],
   )
-  const queries = paths.map(path => ({ queryKey: keys.folder(path), queryFn: () => contentOf(path) }))
-  return useQueries({ queries, combine })
+  return useQueries({ queries: paths.map(folderQuery), combine })
 }
 /** Files found by words of their paths; the previous result stays until the next one arrives. */
 export const useFoundFiles = (search: FileSearch, enabled = true) =>

@@ -1,11 +1,12 @@
 import { ChevronRight, Ellipsis, EyeOff, FileText, TriangleAlert } from 'lucide-react'
 import { useEffect, useId, useMemo } from 'react'
+import { preloadFolder } from '@/api/queries'
 import type { FileEntry } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { Spinner } from '@/components/ui/Spinner'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
-import { FileRef, foldersOf, isBelow, isProject, type Root, shownPath } from '@/lib/roots'
+import { createsSkills, FileRef, foldersOf, isBelow, isProject, type Root, shownPath } from '@/lib/roots'
 import { setFold, useFoldsByHand } from '@/stores/folds'
 import { type FileActions, FileMenu } from './FileMenu'
 import { type FolderActions, FolderMenu } from './FolderMenu'
@@ -60,8 +61,12 @@ export function FileTree({
     for (const folder of foldersOf(current ?? '')) setFold(foldId(folder), true)
   }, [current])
 
+  const preload = ({ kind, open, path }: TreeRow) => {
+    if (kind === 'folder' && !open && !allOpen && !createsSkills(root)) preloadFolder(path)
+  }
   const act = (row: TreeRow) => {
     const file = fileOf(row)
+    preload(row)
     if (file) onOpen(file)
     else if (row.kind === 'folder' && !allOpen) setFold(foldId(row.path), !row.open)
   }
@@ -107,6 +112,7 @@ export function FileTree({
               title={problem ?? (row.kind === 'rest' ? undefined : shownPath(row.path))}
               onFocus={() => setActive(row.path)}
               onKeyDown={event => onKeyDown(event, row, at)}
+              onPointerDown={() => preload(row)}
               onClick={({ target }) => isRow(target) && act(row)}
               className={cn(
                 'group absolute inset-x-0 top-0 flex cursor-default items-center rounded-md text-[13px] outline-offset-[-2px]',
