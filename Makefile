@@ -95,7 +95,7 @@ test-e5: embedder-e5 ## Tests of multilingual-e5-small, with the real weights
 # The programs are installed into a folder of their own.
 INTEROP := $(TARGET)/interop
 
-interop: frontend/dist/index.html ## Try the server with programs of others: the SDKs of Anthropic and OpenAI, and the gateway LiteLLM
+interop: frontend/dist/index.html ## Try the server with programs of others: the SDKs of Anthropic and OpenAI, the gateway LiteLLM, and a WebSocket client
 	cargo build --locked --bin miniclaw
 	python3 -m venv "$(INTEROP)"
 	"$(INTEROP)/bin/pip" install --quiet --disable-pip-version-check -r tests/interop/requirements.txt
