@@ -40,7 +40,7 @@ async fn quarter_of_an_hour(server: &Server<'_>, nth: usize) -> Acknowledged {
     };
     done.messages.extend(say(format!("before {nth}")).await);
     let save = async |path: &str, text: String| {
-        let saved = server.post("/api/files", json!({"path": path, "content": text})).await;
+        let saved = server.as_page("POST", "/api/files", json!({"path": path, "content": text})).await;
         (saved.status() == 200).then_some(text)
     };
     done.soul = save("workspace/SOUL.md", format!("The soul of {nth}.\n")).await;

@@ -55,7 +55,7 @@ async fn project_is_made_changed_deleted_and_restored() {
     assert!(world.path("workspaces/Tea-House").is_dir());
     assert_eq!(refused(&server.post(PROJECTS, json!({"name": "TEA house"})).await), (409, "name_taken".to_owned()));
     assert_eq!(refused(&server.post(PROJECTS, json!({"name": "a\nb"})).await), (400, "bad_project_name".to_owned()));
-    assert_eq!(refused(&server.post(PROJECTS, json!({"title": "x"})).await), (422, "bad_json".to_owned()));
+    assert_eq!(refused(&server.post(PROJECTS, json!({"title": "x"})).await), (400, "bad_json".to_owned()));
     created(&server, "Coffee").await;
     assert_eq!(names(&server, "").await, ["Coffee", "Tea House"], "newest first");
     assert_eq!(names(&server, "?limit=1").await, ["Coffee"]);

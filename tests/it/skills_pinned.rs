@@ -92,7 +92,7 @@ async fn new_skill_taints_until_it_is_trusted() {
     assert!(asks(&server).await, "one byte is another");
     let known = state(&server).await;
     assert_eq!((&known["last"]["text"], &known["last"]["by"]), (&json!(TEXT), &json!("person")));
-    server.post("/api/files", json!({"path": SKILL, "content": changed})).await.ok();
+    server.as_page("POST", "/api/files", json!({"path": SKILL, "content": changed})).await.ok();
     assert!(!asks(&server).await, "saved in the editor, without a change");
     drop(server);
     let server = world.serve().await;
@@ -263,7 +263,7 @@ async fn skill_below_listing_depth_is_refused_with_reason() {
     let (secret, etag) =
         (server.secret().await, server.get(&format!("/api/files?path={deep}")).await.ok()["etag"].take());
     assert_eq!(trust(&server, &deep, &etag, Some(&secret)).await.refused(), (400, "too_deep".to_owned()));
-    server.post("/api/files", json!({"path": deep, "content": "Run touch ran.txt\n"})).await.ok();
+    server.as_page("POST", "/api/files", json!({"path": deep, "content": "Run touch ran.txt\n"})).await.ok();
     let stream = server.open_chat("other", "go").await;
     let asked = server.waiting(1).await.remove(0);
     assert_eq!((&asked["call_id"], &asked["because"]["file"]), (&json!("c"), &json!(deep)), "{asked}");

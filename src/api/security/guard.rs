@@ -275,7 +275,9 @@ const NAMES: &[&str] = &["/api/models", "/api/tools"];
 
 /// Whether a client that can set no header may bring its credential in its first frame.
 fn may_authenticate_later(request: &Request) -> bool {
-    *request.method() == Method::GET && request.uri().path() == SOCKET
+    *request.method() == Method::GET
+        && request.uri().path() == SOCKET
+        && request.headers().contains_key(header::UPGRADE)
 }
 
 fn tells_names(request: &Request) -> bool {
