@@ -177,6 +177,8 @@ walk(17, 'Open a file, edit and save it, look at its preview, close it', async h
 
 walk(18, 'Make a new file, and attach a file to a message', async human => {
   const { page, app, press, type, to, isAt } = human
+  // The browser takes a moment to keep the system's dialog from opening, so this begins long before the dialog does.
+  page.on('filechooser', () => {})
   await to('tab', /Memory|Workspace|Knowledge/)
   await to('tab', 'Knowledge', { key: 'ArrowRight' })
   await to('button', 'New file')

@@ -7,6 +7,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+
 use super::secret::{MIN_VALUE, SecretName};
 
 /// What is hidden. Cheap to clone.
@@ -204,7 +207,26 @@ fn forms_of(value: &str) -> Vec<Vec<u8>> {
         forms.push(lower_escapes(&encoded).into_bytes());
         forms.push(encoded.into_bytes());
     }
-    forms.extend((0..3).flat_map(|offset| base64_core(value.as_bytes(), offset)));
+    for offset in 0..3 {
+        forms.extend(base64_core(value.as_bytes(), offset));
+        forms.extend(base64_ends(value, offset));
+    }
+    forms
+}
+
+/// Returns base64, in both alphabets and with and without padding, from the first letter that depends only on the value to the
+/// end, if the value begins `offset` bytes after a group of three and nothing follows it, or a line break.
+fn base64_ends(value: &str, offset: usize) -> Vec<Vec<u8>> {
+    let before = (offset * 8).div_ceil(6);
+    let mut forms = Vec::new();
+    for end in ["", "\n"] {
+        let bytes = [&[0; 3][..offset], value.as_bytes(), end.as_bytes()].concat();
+        for encoded in [STANDARD.encode(&bytes), URL_SAFE.encode(&bytes)] {
+            let form = &encoded[before..];
+            forms.push(form.as_bytes().to_vec());
+            forms.push(form.trim_end_matches('=').as_bytes().to_vec());
+        }
+    }
     forms
 }
 
@@ -229,7 +251,7 @@ fn lower_escapes(encoded: &str) -> String {
 /// Returns the letters of base64, in both alphabets, that depend only on the value, if it begins `offset` bytes after a group
 /// of three.
 fn base64_core(value: &[u8], offset: usize) -> Vec<Vec<u8>> {
-    const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let bits = |at: usize| value.iter().skip(at / 8).take(2).fold(0_u16, |all, byte| all << 8 | u16::from(*byte));
     // Its first whole letter begins at this bit of the value.
     let start = (6 - (offset * 8) % 6) % 6;
@@ -237,7 +259,7 @@ fn base64_core(value: &[u8], offset: usize) -> Vec<Vec<u8>> {
     let letter = |number: usize| {
         let at = start + 6 * number;
         let pair = if at / 8 + 1 < value.len() { bits(at) } else { bits(at) << 8 };
-        STANDARD[usize::from(pair >> (10 - at % 8) & 63)]
+        LETTERS[usize::from(pair >> (10 - at % 8) & 63)]
     };
     let standard: Vec<u8> = (0..letters).map(letter).collect();
     let url = standard.iter().map(|letter| match letter {
@@ -251,8 +273,7 @@ fn base64_core(value: &[u8], offset: usize) -> Vec<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base64::Engine as _;
-    use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use proptest::prelude::*;
 
     fn name(text: &str) -> SecretName {
@@ -334,6 +355,16 @@ mod tests {
             let mut expected = at_once.push(&whole);
             expected.extend(at_once.end());
             prop_assert_eq!(shown, expected, "the cuts make no difference");
+        }
+
+        #[test]
+        fn end_of_base64_is_hidden_too(value in "[!-~]{8,40}", before in "[a-z]{0,2}", end in "\n?") {
+            let mask = Mask::new([(&name("TOKEN"), value.as_str())]);
+            let text = format!("{before}{value}{end}");
+            for encoded in [STANDARD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
+                let shown = mask.text(&encoded).into_owned();
+                prop_assert!(shown.ends_with("[secret TOKEN]"), "{} of {}", shown, text);
+            }
         }
 
         #[test]
