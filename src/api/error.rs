@@ -3,7 +3,6 @@
 use std::io::ErrorKind;
 
 use axum::Json;
-use axum::extract::rejection::JsonRejection;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -23,9 +22,6 @@ use crate::engine::server_settings::SettingsRefused;
 use crate::engine::withdrawal::WithdrawRefused;
 use crate::engine::{EngineError, UndoError};
 use crate::store::{NotKeptFile, OwnProviderRefused, StoreError};
-
-/// Maximum bytes of the framework's error text that are passed on.
-const MAX_ERROR_TEXT_BYTES: usize = 4096;
 
 /// The body of every error response.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -128,29 +124,6 @@ impl IntoResponse for ApiError {
         }
         answer
     }
-}
-
-/// Rewrites error responses of the framework (a missing query field, a method that a path does not support) in this
-/// API's format.
-pub(super) async fn normalize_error_response(answer: Response) -> Response {
-    let status = answer.status();
-    let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if !(status.is_client_error() || status.is_server_error()) || kind.starts_with("application/json") {
-        return answer;
-    }
-    let (parts, body) = answer.into_parts();
-    let text = axum::body::to_bytes(body, MAX_ERROR_TEXT_BYTES).await.unwrap_or_default();
-    let text = String::from_utf8_lossy(&text).trim().to_owned();
-    let (code, default) = match status {
-        StatusCode::METHOD_NOT_ALLOWED => ("wrong_method", "method not allowed; see GET /api/docs"),
-        _ => ("bad_request", status.canonical_reason().unwrap_or("the request was refused")),
-    };
-    let mut normalized =
-        ApiError::new(status, code, if text.is_empty() { default.to_owned() } else { text }).into_response();
-    if let Some(allow) = parts.headers.get(header::ALLOW) {
-        normalized.headers_mut().insert(header::ALLOW, allow.clone());
-    }
-    normalized
 }
 
 impl From<StoreError> for ApiError {
@@ -439,17 +412,5 @@ impl From<BadPath> for ApiError {
             BadPath::Outside(_) => Self::new(StatusCode::FORBIDDEN, "not_allowed", error.to_string()),
             error => Self::bad_request("bad_path", error.to_string()),
         }
-    }
-}
-
-impl From<JsonRejection> for ApiError {
-    fn from(rejection: JsonRejection) -> Self {
-        let text = rejection.body_text();
-        let message = match (&rejection, text.split_once(": ")) {
-            (JsonRejection::JsonDataError(_), Some((_, why))) => format!("a field of the body is not valid: {why}"),
-            (JsonRejection::JsonSyntaxError(_), Some((_, why))) => format!("the body is not valid JSON: {why}"),
-            _ => text,
-        };
-        Self::new(rejection.status(), "bad_json", message)
     }
 }

@@ -12,6 +12,7 @@ mod models;
 mod names;
 mod openapi;
 mod projects;
+mod rejection;
 mod requests;
 mod retrieval;
 mod routes;

@@ -2,6 +2,7 @@
 //! one, which is started on first use.
 
 mod fallback;
+mod naming;
 mod own;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -216,32 +217,6 @@ impl Models {
         }
         let embedded = self.catalogue.local().is_some_and(|local| local.candidate().id == *wanted);
         if embedded { Ok(Target::Local) } else { Err(ModelError::Gone(wanted.clone())) }
-    }
-
-    /// Returns the choice with the id of the model, which may be named by that id, by its `id` in config.yml, or by the name
-    /// that is sent to its provider.
-    ///
-    /// # Errors
-    /// Returns [`ModelError::Unknown`] if there is no such model.
-    pub fn resolve(&self, chosen: Chosen) -> Result<Chosen, ModelError> {
-        let Some(wanted) = chosen.model.clone().filter(|_| self.target(&chosen).is_err()) else { return Ok(chosen) };
-        let remote = self.catalogue.remote();
-        let by_id = remote.iter().find(|model| model.configured_id.as_ref() == Some(&wanted));
-        match by_id.or_else(|| remote.iter().find(|model| model.candidate.model == wanted)) {
-            Some(model) => Ok(Chosen { model: Some(model.candidate.id.clone()), ..chosen }),
-            None => Err(ModelError::Unknown(wanted)),
-        }
-    }
-
-    /// Returns the name by which a client of the NanoClaw document knows the model of a choice: its `id` in config.yml, or the
-    /// name that is sent to its provider.
-    pub fn name_of(&self, chosen: &Chosen) -> String {
-        let configured = match (self.target(chosen), &*read(&self.choice)) {
-            (Ok(Target::Remote(model)), _) => model.configured_id,
-            (Ok(Target::Default), Choice::Remote(model)) => model.configured_id.clone(),
-            (Ok(Target::Default | Target::Local) | Err(_), _) => None,
-        };
-        configured.unwrap_or_else(|| self.status_of(chosen).model)
     }
 
     /// Whether the chosen model's thinking can be switched on and off.

@@ -10,7 +10,8 @@ use axum::response::{IntoResponse, Response};
 
 use crate::api::app::App;
 use crate::api::conversations::envelope::{envelope_error, is_enveloped};
-use crate::api::error::{ApiError, normalize_error_response};
+use crate::api::error::ApiError;
+use crate::api::rejection::normalize_error_response;
 use crate::api::security::access::{CookieDigest, Credentials};
 use crate::api::security::audit;
 use crate::api::security::caller::{Identity, Proof};
