@@ -224,7 +224,7 @@ test('an upload goes on after the connection was lost, and after a reload', asyn
   await page.locator('[data-composer]').waitFor()
   lost = false
   const own = async () =>
-    (await ask(app, '/api/projects/uploads')).data.find(({ name }) => name === 'resumed')
+    (await ask(app, '/api/projects/uploads')).data.items.find(({ name }) => name === 'resumed')
   const { files: arrived } = await own()
   assert.ok(arrived > 0 && arrived < 30, `${arrived}`)
   const before = sent.length

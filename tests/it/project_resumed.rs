@@ -220,7 +220,7 @@ async fn commit_that_was_killed_is_completed() {
     assert_eq!(world.read("workspaces/Tea/deep/b.txt"), "b");
     assert_eq!(data(&commit(&server, &id, json!({})).await)["id"], id.as_str());
     assert!(is_empty(&world, "storage/resumable"));
-    assert_eq!(data(&server.get(UPLOADS).await), json!([]));
+    assert_eq!(data(&server.get(UPLOADS).await), json!({"items": [], "next_cursor": null, "has_more": false}));
 }
 
 #[tokio::test]
@@ -299,7 +299,7 @@ async fn uploads_are_bounded_and_expire() {
             ids.push(begin(&server, &format!("u{at}")).await);
         }
         assert_eq!(refused(&server.post(UPLOADS, json!({})).await), (503, "too_many_uploads".to_owned()));
-        assert_eq!(data(&server.get(UPLOADS).await).as_array().unwrap().len(), 4);
+        assert_eq!(data(&server.get(UPLOADS).await)["items"].as_array().unwrap().len(), 4);
         data(&add(&server, &ids[0], &[file("a", b"a")]).await);
         server.terminate().await;
         (ids[0].clone(), ids[1].clone())
@@ -319,7 +319,7 @@ async fn uploads_are_bounded_and_expire() {
     assert!(!about(&new).exists(), "it was idle");
     assert_eq!(refused(&server.post(UPLOADS, json!({})).await).0, 503);
     // A system that was started again may have lost contents.
-    let id = data(&server.get(UPLOADS).await)[0]["id"].as_str().unwrap().to_owned();
+    let id = data(&server.get(UPLOADS).await)["items"][0]["id"].as_str().unwrap().to_owned();
     server.terminate().await;
     let text = fs::read_to_string(about(&id)).unwrap();
     let mut info: Value = serde_json::from_str(&text).unwrap();

@@ -1306,7 +1306,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the branches. */
+        /** Lists the branches: those with the newest commits first, at most 1,000. */
         get: operations["projects_git_branches"];
         put?: never;
         /** Creates a branch at the last commit. */
@@ -1644,7 +1644,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the names of a project's secrets. */
+        /** Lists the names of a project's secrets, sorted. */
         get: operations["projects_list_project_secrets"];
         put?: never;
         post?: never;
@@ -3048,9 +3048,6 @@ export interface components {
             /** @description Default: `full`. */
             scope?: components["schemas"]["TokenScope"];
         };
-        AccessTokens: {
-            items: components["schemas"]["AccessTokenInfo"][];
-        };
         /**
          * @description What a person may do besides using their own home.
          * @enum {string}
@@ -3718,17 +3715,6 @@ export interface components {
             reason: string;
         };
         /** @description A response to a request that succeeded. */
-        Enveloped_AccessTokens: {
-            /**
-             * Format: int32
-             * @description Always 0.
-             */
-            code: number;
-            data: {
-                items: components["schemas"]["AccessTokenInfo"][];
-            };
-        };
-        /** @description A response to a request that succeeded. */
         Enveloped_Conversation: {
             /**
              * Format: int32
@@ -3845,18 +3831,6 @@ export interface components {
             };
         };
         /** @description A response to a request that succeeded. */
-        Enveloped_GitBranches: {
-            /**
-             * Format: int32
-             * @description Always 0.
-             */
-            code: number;
-            data: {
-                /** @description Those with the newest commits first; at most 1,000. */
-                items: components["schemas"]["GitBranch"][];
-            };
-        };
-        /** @description A response to a request that succeeded. */
         Enveloped_GitDiff: {
             /**
              * Format: int32
@@ -3904,17 +3878,6 @@ export interface components {
                 /** @description Filters that the repository configures, such as `lfs`. They do not run here. */
                 filters: string[];
                 author?: components["schemas"]["GitAuthor"] | null;
-            };
-        };
-        /** @description A response to a request that succeeded. */
-        Enveloped_Invitations: {
-            /**
-             * Format: int32
-             * @description Always 0.
-             */
-            code: number;
-            data: {
-                items: components["schemas"]["InvitationInfo"][];
             };
         };
         /** @description A response to a request that succeeded. */
@@ -4063,6 +4026,29 @@ export interface components {
             data: null | boolean;
         };
         /** @description A response to a request that succeeded. */
+        Enveloped_Page_AccessTokenInfo: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description One page of a list. */
+            data: {
+                items: {
+                    id: string;
+                    name: string;
+                    /** @description RFC 3339, UTC. */
+                    created_at: string;
+                    /** @description RFC 3339, UTC; null if it does not expire. */
+                    expires_at?: string | null;
+                    scope: components["schemas"]["TokenScope"];
+                }[];
+                /** @description The `cursor` of the next page; `null` if this is the last one. */
+                next_cursor?: string | null;
+                has_more: boolean;
+            };
+        };
+        /** @description A response to a request that succeeded. */
         Enveloped_Page_AuditEntry: {
             /**
              * Format: int32
@@ -4181,6 +4167,28 @@ export interface components {
             };
         };
         /** @description A response to a request that succeeded. */
+        Enveloped_Page_GitBranch: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description One page of a list. */
+            data: {
+                items: {
+                    name: string;
+                    /** @description Its last commit. */
+                    head: string;
+                    /** @description RFC 3339, UTC. */
+                    committed_at: string;
+                    subject: string;
+                }[];
+                /** @description The `cursor` of the next page; `null` if this is the last one. */
+                next_cursor?: string | null;
+                has_more: boolean;
+            };
+        };
+        /** @description A response to a request that succeeded. */
         Enveloped_Page_GitCommit: {
             /**
              * Format: int32
@@ -4200,6 +4208,59 @@ export interface components {
                     refs: string[];
                     /** @description The first line of its message. Invisible characters are escaped. */
                     subject: string;
+                }[];
+                /** @description The `cursor` of the next page; `null` if this is the last one. */
+                next_cursor?: string | null;
+                has_more: boolean;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Page_InvitationInfo: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description One page of a list. */
+            data: {
+                items: {
+                    id: string;
+                    /** @description RFC 3339, UTC. */
+                    created_at: string;
+                    /** @description RFC 3339, UTC. */
+                    expires_at: string;
+                    /** @description User name of the account that was made with it. */
+                    used_by?: string | null;
+                }[];
+                /** @description The `cursor` of the next page; `null` if this is the last one. */
+                next_cursor?: string | null;
+                has_more: boolean;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Page_OpenUpload: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description One page of a list. */
+            data: {
+                items: {
+                    id: string;
+                    name: string;
+                    description: string;
+                    /**
+                     * Format: int64
+                     * @description Number of files that have arrived whole, and their bytes.
+                     */
+                    files: number;
+                    /** Format: int64 */
+                    bytes: number;
+                    /** @description RFC 3339, UTC. */
+                    created_at: string;
+                    /** @description When it is discarded unless something arrives before. RFC 3339, UTC. */
+                    expires_at: string;
                 }[];
                 /** @description The `cursor` of the next page; `null` if this is the last one. */
                 next_cursor?: string | null;
@@ -4270,14 +4331,85 @@ export interface components {
             };
         };
         /** @description A response to a request that succeeded. */
-        Enveloped_PersonList: {
+        Enveloped_Page_ProjectSecret: {
             /**
              * Format: int32
              * @description Always 0.
              */
             code: number;
+            /** @description One page of a list. */
             data: {
-                items: components["schemas"]["User"][];
+                items: {
+                    /** @description Also the name of the variable. */
+                    name: string;
+                    /** @description When it was set. RFC 3339, UTC. */
+                    updated_at: string;
+                }[];
+                /** @description The `cursor` of the next page; `null` if this is the last one. */
+                next_cursor?: string | null;
+                has_more: boolean;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Page_UsageOfPerson: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description One page of a list. */
+            data: {
+                items: {
+                    /** @description The id of the account. */
+                    id: string;
+                    username: string;
+                    /** @description RFC 3339, UTC; null if the person has never signed in. */
+                    last_login_at?: string | null;
+                    day?: components["schemas"]["TokenSum"] | null;
+                    week?: components["schemas"]["TokenSum"] | null;
+                    month?: components["schemas"]["TokenSum"] | null;
+                    /**
+                     * Format: int64
+                     * @description Number of conversations, without deleted ones.
+                     */
+                    conversations?: number | null;
+                    /**
+                     * Format: int64
+                     * @description Number of projects, without deleted ones.
+                     */
+                    projects?: number | null;
+                    home?: components["schemas"]["SizeOfHome"] | null;
+                }[];
+                /** @description The `cursor` of the next page; `null` if this is the last one. */
+                next_cursor?: string | null;
+                has_more: boolean;
+            };
+        };
+        /** @description A response to a request that succeeded. */
+        Enveloped_Page_User: {
+            /**
+             * Format: int32
+             * @description Always 0.
+             */
+            code: number;
+            /** @description One page of a list. */
+            data: {
+                items: {
+                    id: string;
+                    username: string;
+                    email?: string | null;
+                    avatar?: string | null;
+                    role: components["schemas"]["AccountRole"];
+                    is_active: boolean;
+                    /** @description RFC 3339, UTC. */
+                    created_at: string;
+                    /** @description RFC 3339, UTC; null if the person has never signed in. */
+                    last_login_at?: string | null;
+                    limits?: components["schemas"]["WrittenLimits"] | null;
+                }[];
+                /** @description The `cursor` of the next page; `null` if this is the last one. */
+                next_cursor?: string | null;
+                has_more: boolean;
             };
         };
         /** @description A response to a request that succeeded. */
@@ -4341,7 +4473,7 @@ export interface components {
                 path: string;
                 /** @description Folders first, each sorted by name, with numbers by their values. */
                 items: components["schemas"]["ProjectEntry"][];
-                /** @description Absent on the last page. */
+                /** @description `null` on the last page. */
                 next_cursor?: string | null;
                 has_more: boolean;
                 /** @description Number of entries after this page, and of those with names that no path can have. */
@@ -4395,18 +4527,6 @@ export interface components {
                  */
                 files: string[];
                 tags: components["schemas"]["ProjectTag"][];
-            };
-        };
-        /** @description A response to a request that succeeded. */
-        Enveloped_ProjectSecrets: {
-            /**
-             * Format: int32
-             * @description Always 0.
-             */
-            code: number;
-            data: {
-                /** @description By name. */
-                items: components["schemas"]["ProjectSecret"][];
             };
         };
         /** @description A response to a request that succeeded. */
@@ -4503,17 +4623,6 @@ export interface components {
             };
         };
         /** @description A response to a request that succeeded. */
-        Enveloped_UsageOfPeople: {
-            /**
-             * Format: int32
-             * @description Always 0.
-             */
-            code: number;
-            data: {
-                items: components["schemas"]["UsageOfPerson"][];
-            };
-        };
-        /** @description A response to a request that succeeded. */
         Enveloped_User: {
             /**
              * Format: int32
@@ -4561,30 +4670,6 @@ export interface components {
                 etag: string;
                 /** @description The name under which `POST /api/files/restore` restores what the file replaced; absent if there was nothing. */
                 trash?: string | null;
-            }[];
-        };
-        /** @description A response to a request that succeeded. */
-        Enveloped_Vec_OpenUpload: {
-            /**
-             * Format: int32
-             * @description Always 0.
-             */
-            code: number;
-            data: {
-                id: string;
-                name: string;
-                description: string;
-                /**
-                 * Format: int64
-                 * @description Number of files that have arrived whole, and their bytes.
-                 */
-                files: number;
-                /** Format: int64 */
-                bytes: number;
-                /** @description RFC 3339, UTC. */
-                created_at: string;
-                /** @description When it is discarded unless something arrives before. RFC 3339, UTC. */
-                expires_at: string;
             }[];
         };
         /** @description The body of every error response. */
@@ -5146,10 +5231,6 @@ export interface components {
             committed_at: string;
             subject: string;
         };
-        GitBranches: {
-            /** @description Those with the newest commits first; at most 1,000. */
-            items: components["schemas"]["GitBranch"][];
-        };
         /** @enum {string} */
         GitChange: "added" | "modified" | "deleted" | "renamed" | "copied" | "type_changed" | "untracked" | "conflict";
         GitCommit: {
@@ -5330,9 +5411,6 @@ export interface components {
              * @default null
              */
             expires_in_days: number | null;
-        };
-        Invitations: {
-            items: components["schemas"]["InvitationInfo"][];
         };
         /** @enum {string} */
         JobState: "running" | "ended";
@@ -5966,9 +6044,6 @@ export interface components {
          * @enum {string}
          */
         PermissionMode: "read_only" | "plan" | "ask" | "sandboxed";
-        PersonList: {
-            items: components["schemas"]["User"][];
-        };
         PersonPatch: {
             is_active?: boolean | null;
             role?: components["schemas"]["AccountRole"] | null;
@@ -6129,7 +6204,7 @@ export interface components {
             path: string;
             /** @description Folders first, each sorted by name, with numbers by their values. */
             items: components["schemas"]["ProjectEntry"][];
-            /** @description Absent on the last page. */
+            /** @description `null` on the last page. */
             next_cursor?: string | null;
             has_more: boolean;
             /** @description Number of entries after this page, and of those with names that no path can have. */
@@ -6234,10 +6309,6 @@ export interface components {
             name: string;
             /** @description When it was set. RFC 3339, UTC. */
             updated_at: string;
-        };
-        ProjectSecrets: {
-            /** @description By name. */
-            items: components["schemas"]["ProjectSecret"][];
         };
         ProjectTag: {
             /** @description Without the `#`. */
@@ -7519,9 +7590,6 @@ export interface components {
              */
             priced_tokens?: number;
         };
-        UsageOfPeople: {
-            items: components["schemas"]["UsageOfPerson"][];
-        };
         /** @description What a person uses. Days, weeks and months are those of UTC; a week begins on Monday. */
         UsageOfPerson: {
             /** @description The id of the account. */
@@ -7774,7 +7842,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Enveloped_Invitations"];
+                    "application/json": components["schemas"]["Enveloped_Page_InvitationInfo"];
                 };
             };
             default: {
@@ -7862,7 +7930,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Enveloped_PersonList"];
+                    "application/json": components["schemas"]["Enveloped_Page_User"];
                 };
             };
             default: {
@@ -7952,7 +8020,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Enveloped_UsageOfPeople"];
+                    "application/json": components["schemas"]["Enveloped_Page_UsageOfPerson"];
                 };
             };
             default: {
@@ -8584,7 +8652,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Enveloped_AccessTokens"];
+                    "application/json": components["schemas"]["Enveloped_Page_AccessTokenInfo"];
                 };
             };
             default: {
@@ -10383,7 +10451,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Enveloped_Vec_OpenUpload"];
+                    "application/json": components["schemas"]["Enveloped_Page_OpenUpload"];
                 };
             };
         };
@@ -11274,7 +11342,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Enveloped_GitBranches"];
+                    "application/json": components["schemas"]["Enveloped_Page_GitBranch"];
                 };
             };
             404: {
@@ -12259,7 +12327,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Enveloped_ProjectSecrets"];
+                    "application/json": components["schemas"]["Enveloped_Page_ProjectSecret"];
                 };
             };
             404: {

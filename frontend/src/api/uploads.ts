@@ -11,7 +11,7 @@ export const beginUpload = (body: { name: string; description: string }): Promis
 
 /** The uploads that are not finished. */
 export const listUploads = (): Promise<OpenUpload[]> =>
-  dataOf(api.GET('/api/projects/uploads')).then(r => r.data)
+  dataOf(api.GET('/api/projects/uploads')).then(r => r.data.items)
 
 /** Number of files in an answer. */
 const PAGE = 10_000

@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::extract::Path;
 use serde::{Deserialize, Serialize};
 
-use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
+use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
@@ -14,11 +14,6 @@ use crate::domain::account::Invitation;
 
 /// Number of days after which an invitation expires if the request does not say.
 const USUAL_DAYS: u32 = 7;
-
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct Invitations {
-    items: Vec<InvitationInfo>,
-}
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct InvitationInfo {
@@ -55,14 +50,14 @@ impl InvitationInfo {
 
 /// Lists the invitations that have not expired. Only for admins.
 #[utoipa::path(get, path = "/api/admin/invitations", tag = "admin",
-    responses((status = 200, body = Enveloped<Invitations>), (status = "default", body = EnvelopedError)))]
-pub async fn list_invitations(caller: Caller) -> Result<Json<Enveloped<Invitations>>, ApiError> {
+    responses((status = 200, body = Enveloped<Page<InvitationInfo>>), (status = "default", body = EnvelopedError)))]
+pub async fn list_invitations(caller: Caller) -> Result<Json<Enveloped<Page<InvitationInfo>>>, ApiError> {
     let (people, _) = caller.people(Right::ManagePeople)?;
     let items = people.invitations().into_iter().map(|stored| {
         let used_by = stored.used_by.as_ref().and_then(|id| people.account(id).ok());
         InvitationInfo::new(stored, used_by.map(|account| account.username))
     });
-    Ok(enveloped(Invitations { items: items.collect() }))
+    Ok(enveloped(Page::whole(items.collect())))
 }
 
 /// Makes an invitation for one person. Only for admins.

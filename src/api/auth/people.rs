@@ -6,18 +6,13 @@ use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::user::User;
-use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
+use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::audit::AuditNote;
 use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
 use crate::domain::{AccountId, AccountRefused, AccountRole, WrittenLimits, read_object};
 use crate::engine::people::AccountChange;
-
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct PersonList {
-    items: Vec<User>,
-}
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct PersonPatch {
@@ -43,10 +38,10 @@ pub struct TemporaryPassword {
 
 /// Lists all accounts, oldest first. Only for admins.
 #[utoipa::path(get, path = "/api/admin/people", tag = "admin",
-    responses((status = 200, body = Enveloped<PersonList>), (status = "default", body = EnvelopedError)))]
-pub async fn people(caller: Caller) -> Result<Json<Enveloped<PersonList>>, ApiError> {
+    responses((status = 200, body = Enveloped<Page<User>>), (status = "default", body = EnvelopedError)))]
+pub async fn people(caller: Caller) -> Result<Json<Enveloped<Page<User>>>, ApiError> {
     let (people, _) = caller.people(Right::ManagePeople)?;
-    Ok(enveloped(PersonList { items: people.accounts().into_iter().map(User::from).collect() }))
+    Ok(enveloped(Page::whole(people.accounts().into_iter().map(User::from).collect())))
 }
 
 /// Disables or enables an account, or changes its role or limits. Only for admins. A disabled person's streams and runs end at once.

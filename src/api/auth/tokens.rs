@@ -5,18 +5,13 @@ use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
-use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
+use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
 use crate::clock;
 use crate::domain::account::{AccessToken, TokenScope};
 use crate::engine::people::NewAccessToken;
-
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct AccessTokens {
-    items: Vec<AccessTokenInfo>,
-}
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct AccessTokenInfo {
@@ -62,11 +57,11 @@ impl From<AccessToken> for AccessTokenInfo {
 
 /// Lists the caller's access tokens.
 #[utoipa::path(get, path = "/api/auth/tokens", tag = "auth",
-    responses((status = 200, body = Enveloped<AccessTokens>), (status = "default", body = EnvelopedError)))]
-pub async fn list_tokens(caller: Caller) -> Result<Json<Enveloped<AccessTokens>>, ApiError> {
+    responses((status = 200, body = Enveloped<Page<AccessTokenInfo>>), (status = "default", body = EnvelopedError)))]
+pub async fn list_tokens(caller: Caller) -> Result<Json<Enveloped<Page<AccessTokenInfo>>>, ApiError> {
     let (people, account) = caller.people(Right::OwnAccount)?;
     let items = people.account(account)?.access_tokens.into_iter().map(AccessTokenInfo::from).collect();
-    Ok(enveloped(AccessTokens { items }))
+    Ok(enveloped(Page::whole(items)))
 }
 
 /// Makes an access token for programs. It can do what its person can in their own home, and nothing about accounts or the

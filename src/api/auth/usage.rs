@@ -7,7 +7,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
+use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
@@ -17,11 +17,6 @@ use crate::clock;
 use crate::domain::Currency;
 use crate::engine::people::{PersonTotals, PersonUsage};
 use crate::engine::usage_report::UsageSum;
-
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct UsageOfPeople {
-    items: Vec<UsageOfPerson>,
-}
 
 /// What a person uses. Days, weeks and months are those of UTC; a week begins on Monday.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -79,11 +74,11 @@ impl UsageOfPerson {
 
 /// Returns what each person uses: tokens and costs of this day, week and month, and how much their home holds. Only for admins.
 #[utoipa::path(get, path = "/api/admin/usage", tag = "admin",
-    responses((status = 200, body = Enveloped<UsageOfPeople>), (status = "default", body = EnvelopedError)))]
-pub async fn usage_of_people(caller: Caller) -> Result<Json<Enveloped<UsageOfPeople>>, ApiError> {
+    responses((status = 200, body = Enveloped<Page<UsageOfPerson>>), (status = "default", body = EnvelopedError)))]
+pub async fn usage_of_people(caller: Caller) -> Result<Json<Enveloped<Page<UsageOfPerson>>>, ApiError> {
     let (people, _) = caller.people(Right::ManagePeople)?;
     let items = people.totals().await?.into_iter().map(UsageOfPerson::of).collect();
-    Ok(enveloped(UsageOfPeople { items }))
+    Ok(enveloped(Page::whole(items)))
 }
 
 /// Returns the same as CSV (RFC 4180), with columns of costs for each currency. What is not known is empty. Only for admins.

@@ -89,6 +89,11 @@ impl<T> Page<T> {
     pub fn of(items: Vec<T>, last: Option<&str>, has_more: bool) -> Self {
         Self { items, next_cursor: last.filter(|_| has_more).map(str::to_owned), has_more }
     }
+
+    /// Returns the only page of a list that is short.
+    pub fn whole(items: Vec<T>) -> Self {
+        Self { items, next_cursor: None, has_more: false }
+    }
 }
 
 /// Returns whether the responses of a path have the envelope.

@@ -68,8 +68,7 @@ pub struct ProjectFolder {
     path: String,
     /// Folders first, each sorted by name, with numbers by their values.
     items: Vec<ProjectEntry>,
-    /// Absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// `null` on the last page.
     next_cursor: Option<String>,
     has_more: bool,
     /// Number of entries after this page, and of those with names that no path can have.

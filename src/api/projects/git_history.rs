@@ -67,12 +67,6 @@ pub struct GitBranch {
     subject: String,
 }
 
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct GitBranches {
-    /// Those with the newest commits first; at most 1,000.
-    items: Vec<GitBranch>,
-}
-
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct NewBranch {
     name: String,
@@ -137,12 +131,12 @@ pub async fn log(
     Ok(enveloped(Page::of(items, Some(&next), has_more)))
 }
 
-/// Lists the branches.
+/// Lists the branches: those with the newest commits first, at most 1,000.
 #[utoipa::path(get, path = "/api/projects/{id}/git/branches", tag = "projects", operation_id = "git_branches",
     params(("id" = String, Path)),
-    responses((status = 200, body = Enveloped<GitBranches>), (status = 404, body = EnvelopedError),
+    responses((status = 200, body = Enveloped<Page<GitBranch>>), (status = 404, body = EnvelopedError),
               (status = 409, description = "no_repository, git_failed", body = EnvelopedError)))]
-pub async fn branches(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<GitBranches>>, ApiError> {
+pub async fn branches(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<Page<GitBranch>>>, ApiError> {
     let branches = caller.engine.git_branches(&existing(&caller, &id)?).await?;
     let branch = |git::GitBranch { name, head, at, subject }| GitBranch {
         name,
@@ -150,7 +144,7 @@ pub async fn branches(caller: Caller, Path(id): Path<String>) -> Result<Json<Env
         committed_at: clock::rfc3339(at as f64),
         subject,
     };
-    Ok(enveloped(GitBranches { items: branches.into_iter().map(branch).collect() }))
+    Ok(enveloped(Page::whole(branches.into_iter().map(branch).collect())))
 }
 
 /// Creates a branch at the last commit.

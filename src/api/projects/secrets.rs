@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
 use super::git::existing;
-use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
+use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::clock;
@@ -23,12 +23,6 @@ pub struct ProjectSecret {
     updated_at: String,
 }
 
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct ProjectSecrets {
-    /// By name.
-    items: Vec<ProjectSecret>,
-}
-
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct SecretValue {
     /// 8 bytes to 8 KiB. No response has it.
@@ -36,17 +30,17 @@ pub struct SecretValue {
     value: SecretString,
 }
 
-/// Lists the names of a project's secrets.
+/// Lists the names of a project's secrets, sorted.
 #[utoipa::path(get, path = "/api/projects/{id}/secrets", tag = "projects", operation_id = "list_project_secrets",
     params(("id" = String, Path)),
-    responses((status = 200, body = Enveloped<ProjectSecrets>), (status = 404, body = EnvelopedError)))]
-pub async fn list(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<ProjectSecrets>>, ApiError> {
+    responses((status = 200, body = Enveloped<Page<ProjectSecret>>), (status = 404, body = EnvelopedError)))]
+pub async fn list(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<Page<ProjectSecret>>>, ApiError> {
     let secrets = caller.engine.project_secrets(&existing(&caller, &id)?).await?;
     let secret = |StoredSecret { name, updated_at }| ProjectSecret {
         name: name.to_string(),
         updated_at: clock::rfc3339(updated_at),
     };
-    Ok(enveloped(ProjectSecrets { items: secrets.into_iter().map(secret).collect() }))
+    Ok(enveloped(Page::whole(secrets.into_iter().map(secret).collect())))
 }
 
 /// Sets a secret of a project, or replaces its value.

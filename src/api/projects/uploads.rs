@@ -130,9 +130,9 @@ pub async fn begin(
 
 /// Lists the uploads that are not finished, the oldest first.
 #[utoipa::path(get, path = "/api/projects/uploads", tag = "projects", operation_id = "list_uploads",
-    responses((status = 200, body = Enveloped<Vec<OpenUpload>>)))]
-pub async fn list(caller: Caller) -> Result<Json<Enveloped<Vec<OpenUpload>>>, ApiError> {
-    Ok(enveloped(caller.engine.resumable_uploads().await?.iter().map(open).collect()))
+    responses((status = 200, body = Enveloped<Page<OpenUpload>>)))]
+pub async fn list(caller: Caller) -> Result<Json<Enveloped<Page<OpenUpload>>>, ApiError> {
+    Ok(enveloped(Page::whole(caller.engine.resumable_uploads().await?.iter().map(open).collect())))
 }
 
 /// Lists the files of an upload that have arrived whole, sorted by path.
