@@ -1,18 +1,14 @@
-import { ChevronRight, Ellipsis, EyeOff, FileText, TriangleAlert } from 'lucide-react'
 import { useEffect, useId, useMemo } from 'react'
 import { preloadFolder } from '@/api/queries'
 import type { FileEntry } from '@/api/types'
-import { Badge } from '@/components/ui/Badge'
-import { Spinner } from '@/components/ui/Spinner'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
-import { createsSkills, FileRef, foldersOf, isBelow, isProject, type Root, shownPath } from '@/lib/roots'
+import { createsSkills, type FileRef, foldersOf, isBelow, type Root, shownPath } from '@/lib/roots'
 import { setFold, useFoldsByHand } from '@/stores/folds'
-import { type FileActions, FileMenu } from './FileMenu'
-import { type FolderActions, FolderMenu } from './FolderMenu'
-import { MoreEntries } from './MoreEntries'
+import type { FileActions } from './FileMenu'
+import { FileTreeRow, fileOf } from './FileTreeRow'
+import type { FolderActions } from './FolderMenu'
 import { rootWords } from './names'
-import { Size, Tokens } from './Tokens'
 import { type FolderOf, type TreeRow, treeRows } from './tree'
 import { foldId } from './useTree'
 import { useTreeRows } from './useTreeRows'
@@ -89,7 +85,7 @@ export function FileTree({
     >
       {list.getVirtualItems().map(({ index: at, key, start }) => {
         const row = rows[at]
-        const file = row ? fileOf(row) : null
+        const isUnsaved = row !== undefined && isAmong(row, dirty)
         const problem = row?.file ? problemOf(row.file) : (row?.problem ?? null)
         return (
           row && (
@@ -106,7 +102,7 @@ export function FileTree({
               aria-expanded={row.kind === 'folder' ? row.open : undefined}
               aria-busy={row.loading || undefined}
               aria-selected={row.path === current}
-              aria-description={isAmong(row, dirty) ? t('unsaved') : row.ignored ? t('ignored') : undefined}
+              aria-description={isUnsaved ? t('unsaved') : row.ignored ? t('ignored') : undefined}
               aria-labelledby={`${labels}${at}`}
               tabIndex={at === stop ? 0 : -1}
               title={problem ?? (row.kind === 'rest' ? undefined : shownPath(row.path))}
@@ -119,50 +115,20 @@ export function FileTree({
                 row.path === current ? 'bg-sel' : 'focus-within:bg-hover hover:bg-hover',
               )}
             >
-              <div
-                id={`${labels}${at}`}
-                style={{ paddingInlineStart: `${row.level * 14 - 6}px` }}
-                className="flex min-w-0 flex-1 items-center gap-2 py-1 pe-2 touch-row"
-              >
-                <RowIcon row={row} problem={problem} />
-                {row.kind === 'rest' && row.next !== null ? (
-                  <MoreEntries
-                    root={root}
-                    path={row.path.slice(0, -1)}
-                    next={row.next}
-                    n={row.leftOut}
-                    onFocused={() => focusNext(at)}
-                  />
-                ) : row.kind === 'rest' ? (
-                  <span className="min-w-0 flex-1 text-fg-3 text-small">
-                    {t(allOpen ? 'moreFound' : isProject(root) ? 'moreInProject' : 'moreInFolder', {
-                      n: row.leftOut,
-                    })}
-                  </span>
-                ) : (
-                  <span className={cn('min-w-0 flex-1 truncate', row.ignored && 'text-fg-3')}>
-                    {row.name}
-                  </span>
-                )}
-                {isAmong(row, dirty) && (
-                  <span aria-hidden title={t('unsaved')} className="size-2 shrink-0 rounded-full bg-warn" />
-                )}
-                {isAmong(row, untrusted) && <Badge tone="warn">{t('untrusted')}</Badge>}
-                {row.ignored && (
-                  <span aria-hidden title={t('ignored')} className="shrink-0 text-fg-3">
-                    <EyeOff size={12} />
-                  </span>
-                )}
-                {isProject(root) ? <Size bytes={row.file?.size} /> : <Tokens n={row.tokens} />}
-              </div>
-              {file && <FileMenu file={file} tabIndex={at === stop ? 0 : -1} {...actions} />}
-              {folderActions && row.kind === 'folder' && (
-                <FolderMenu
-                  folder={FileRef.parse(row.path)}
-                  tabIndex={at === stop ? 0 : -1}
-                  {...folderActions}
-                />
-              )}
+              <FileTreeRow
+                row={row}
+                at={at}
+                labelId={`${labels}${at}`}
+                tabIndex={at === stop ? 0 : -1}
+                root={root}
+                isSearch={allOpen}
+                problem={problem}
+                isUnsaved={isUnsaved}
+                isUntrusted={isAmong(row, untrusted)}
+                actions={actions}
+                folderActions={folderActions}
+                onMore={focusNext}
+              />
             </div>
           )
         )
@@ -170,9 +136,6 @@ export function FileTree({
     </div>
   )
 }
-
-/** Only for rows in view: a folder may have fifty thousand. */
-const fileOf = ({ file, path }: TreeRow): FileRef | null => file && FileRef.parse(path)
 
 /** Whether a click is on the row itself, not on its menu. */
 const isRow = (target: EventTarget): boolean =>
@@ -184,18 +147,4 @@ function isAmong({ path, kind, open }: TreeRow, paths: Iterable<string>): boolea
   if (kind === 'rest') return false
   for (const other of paths) if (kind === 'file' ? other === path : !open && isBelow(path, other)) return true
   return false
-}
-
-function RowIcon({ row: { kind, open, loading }, problem }: { row: TreeRow; problem: string | null }) {
-  if (kind === 'rest') return <Ellipsis size={14} aria-hidden className="shrink-0 text-fg-3" />
-  if (problem !== null) return <TriangleAlert size={14} aria-hidden className="shrink-0 text-warn" />
-  if (loading) return <Spinner />
-  if (kind === 'file') return <FileText size={14} aria-hidden className="shrink-0 text-fg-3" />
-  return (
-    <ChevronRight
-      size={14}
-      aria-hidden
-      className={cn('shrink-0 text-fg-3 transition-transform', open && 'rotate-90')}
-    />
-  )
 }

@@ -13,14 +13,13 @@ export interface FolderActions {
 }
 
 interface Props extends FolderActions {
-  folder: FileRef | null
+  folder: FileRef
   tabIndex?: number
 }
 
 /** The actions on a listed folder of a project. The row around it is the `group`. */
 export function FolderMenu({ folder, tabIndex, ...actions }: Props) {
   const t = useT()
-  if (!folder) return null
   const icon = { size: 14, 'aria-hidden': true }
   return (
     <Menu

@@ -1,5 +1,5 @@
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual'
-import { type KeyboardEvent, useLayoutEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, useCallback, useLayoutEffect, useRef, useState } from 'react'
 import { moveBy, type TreeItem, typedTo } from './tree'
 
 interface Given<Row extends TreeItem> {
@@ -84,9 +84,13 @@ export function useTreeRows<Row extends TreeItem>({ rows, scroller, current, foc
     wanted.current = rows[to]?.path ?? null
     setActive(wanted.current)
   }
+  const shown = useRef(rows)
+  useLayoutEffect(() => {
+    shown.current = rows
+  })
   /** Focuses the row that will be at this index when the rows have changed. */
-  const focusNext = (at: number) => {
-    wantedAt.current = { at, rows }
-  }
+  const focusNext = useCallback((at: number) => {
+    wantedAt.current = { at, rows: shown.current }
+  }, [])
   return { tree, list, above, stop, setActive, onKeyDown, focusNext }
 }
