@@ -32,8 +32,18 @@ pub(super) async fn normalize_error_response(answer: Response) -> Response {
     normalized
 }
 
+impl ApiError {
+    pub(super) fn not_json() -> Self {
+        let message = "send a JSON body with Content-Type: application/json";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message)
+    }
+}
+
 impl From<JsonRejection> for ApiError {
     fn from(rejection: JsonRejection) -> Self {
+        if matches!(rejection, JsonRejection::MissingJsonContentType(_)) {
+            return Self::not_json();
+        }
         let text = rejection.body_text();
         let message = match (&rejection, text.split_once(": ")) {
             (JsonRejection::JsonDataError(_), Some((_, why))) => format!("a field of the body is not valid: {why}"),

@@ -95,6 +95,18 @@ const TABLE: &[(&str, &str, u16)] = &[
         "POST /api/sessions HTTP/1.1\r\nHost: <H>\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 2\r\n\r\n{}",
         415,
     ),
+    ("no body where one is needed", "POST /api/projects HTTP/1.1\r\nHost: <H>\r\nContent-Length: 0\r\n\r\n", 415),
+    ("no body", "POST /api/sessions/kept/interrupt HTTP/1.1\r\nHost: <H>\r\n\r\n", 200),
+    (
+        "no body from another site",
+        "POST /api/sessions/kept/interrupt HTTP/1.1\r\nHost: <H>\r\nOrigin: http://evil\r\n\r\n",
+        403,
+    ),
+    (
+        "no body from a frame without an origin",
+        "POST /api/sessions/kept/interrupt HTTP/1.1\r\nHost: <H>\r\nOrigin: null\r\n\r\n",
+        403,
+    ),
     ("a beacon", "POST /api/sessions HTTP/1.1\r\nHost: <H>\r\nContent-Length: 2\r\n\r\n{}", 415),
     (
         "text that says it is JSON",

@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use axum::body::HttpBody as _;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -176,8 +177,12 @@ fn cookie_credential(
     Err(refused)
 }
 
-/// Checks the type of a body. A type that forms of other sites cannot send keeps them out even where `Origin` is missing.
+/// Checks the type of a body. A type that forms of other sites cannot send keeps them out even where `Origin` is missing. A
+/// request with neither a type nor a body comes from no form; what needs a body refuses it.
 fn check_type(request: &Request) -> Result<(), ApiError> {
+    if !request.headers().contains_key(header::CONTENT_TYPE) && request.body().is_end_stream() {
+        return Ok(());
+    }
     let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     let error = if takes_form(request) {
@@ -189,8 +194,7 @@ fn check_type(request: &Request) -> Result<(), ApiError> {
         if kind.eq_ignore_ascii_case("application/json") {
             return Ok(());
         }
-        let message = "send a JSON body with Content-Type: application/json";
-        ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message)
+        ApiError::not_json()
     };
     Err(error)
 }
