@@ -17,7 +17,7 @@ use crate::config::{Config, TlsPaths};
 use crate::engine::people::{People, PeopleUnusable};
 use crate::engine::{Homes, Runtime, TenantId, TenantRegistry, starter};
 use crate::sandbox::{Level, Sandbox};
-use crate::store::{Home, complete_move, is_unused};
+use crate::store::{Home, ServerContact, complete_move, is_unused};
 
 /// Maximum duration of a shutdown before it is forced.
 const STOP_GRACE: Duration = Duration::from_secs(9);
@@ -45,6 +45,17 @@ pub enum SignIn {
     IfConfigured,
     /// Everybody, with a new token if none is configured. A link that signs one browser in is printed.
     Required,
+}
+
+/// What a server that listens says of itself.
+#[derive(Debug)]
+pub struct Started {
+    /// Its address, for instance `http://127.0.0.1:8002`.
+    pub url: String,
+    /// A link that signs one browser in, if everybody needs a credential and it was asked for.
+    pub sign_in_link: Option<String>,
+    /// What whoever makes the first account needs, until there is one.
+    pub setup_code: Option<String>,
 }
 
 /// Why a server does not start, because it would be unsafe.
@@ -127,12 +138,16 @@ impl ServerOptions {
     }
 }
 
-/// Fills the home if it is unused, and serves it until `stop` resolves.
+/// Fills the home if it is unused, and serves it until `stop` resolves. Calls `started` when it listens.
 ///
 /// # Errors
 /// Returns an error if the configuration cannot be used or would be unsafe, if the home is in use or cannot be read, or if
 /// the server cannot listen on the address.
-pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send + 'static) -> anyhow::Result<()> {
+pub async fn run(
+    options: ServerOptions,
+    started: impl FnOnce(Started),
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> anyhow::Result<()> {
     let started_at = clock::now();
     if complete_move(&options.folder)? {
         tracing::warn!("completed the move of a home that something had stopped");
@@ -156,12 +171,12 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
     let access = code.iter().fold(access, |access, code| access.with_code(code));
     let sandbox = sandbox_info(&runtime.sandbox);
     let homes = match is_multi {
-        false => Homes::Single(home),
+        false => Homes::Single(home.clone()),
         true => {
             if let Err(error) = home.close_to_strangers() {
                 tracing::warn!(%error, "other users of this machine can enter the home");
             }
-            Homes::Each { people: home.people_folder()?, server: home }
+            Homes::Each { people: home.people_folder()?, server: home.clone() }
         }
     };
     let tenants = TenantRegistry::new(runtime.clone(), homes);
@@ -183,17 +198,12 @@ pub async fn run(options: ServerOptions, stop: impl Future<Output = ()> + Send +
         stopping: CancellationToken::new(),
     };
     let scheme = if tls.is_some() { "https" } else { "http" };
-    println!("listening on {scheme}://{bound}");
-    if let Some(code) = code {
-        let here = if bound.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { bound.ip() };
-        // The code follows the `#`: that part of an address is never sent, so it appears in no log and no Referer.
-        println!("open {scheme}://{}/#code={code} (works once, for ten minutes)", SocketAddr::new(here, bound.port()));
-    }
-    if let Some(code) = setup_code {
-        println!(
-            "there is no account yet; whoever makes the first one is the admin, and needs this setup code: {code}"
-        );
-    }
+    let here = if bound.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { bound.ip() };
+    let here = format!("{scheme}://{}", SocketAddr::new(here, bound.port()));
+    home.note_server(ServerContact { url: here.clone(), secret: (!is_multi).then(|| app.secret.for_commands()) })?;
+    // The code follows the `#`: that part of an address is never sent, so it appears in no log and no Referer.
+    let sign_in_link = code.map(|code| format!("{here}/#code={code}"));
+    started(Started { url: format!("{scheme}://{bound}"), sign_in_link, setup_code });
     // The files may have changed since they were read at the start.
     runtime.follow_config().await?;
     runtime.config().warnings.iter().for_each(|warning| tracing::warn!("{warning}"));

@@ -321,7 +321,7 @@ fn doors(source: &Source) -> Vec<String> {
         ),
         (
             "talks HTTP",
-            &["provider/", "tools/fetch_url", "egress/"],
+            &["provider/", "tools/fetch_url", "egress/", "cli/ask/"],
             &["reqwest", "hyper::client", "TcpStream::connect"],
         ),
         ("serves HTTP", &["api/", "provider/scripted/"], &["axum", "hyper::server", "hyper_util::server"]),

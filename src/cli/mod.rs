@@ -1,5 +1,6 @@
-//! The command line: serve, init, doctor, verify, skills, people, eval, openapi, mock-llm.
+//! The command line: serve, ask, init, doctor, verify, skills, people, eval, openapi, mock-llm.
 
+mod ask;
 mod doctor;
 mod eval;
 mod init;
@@ -33,6 +34,8 @@ struct Arguments {
 enum Command {
     /// Run the server (the default).
     Serve(serve::ServeArguments),
+    /// Ask one question and print the answer: for scripts.
+    Ask(ask::AskArguments),
     /// Create a starter home.
     Init {
         /// The folder; created if it does not exist. Existing files are kept.
@@ -69,6 +72,7 @@ pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command.unwrap_or(Command::Serve(arguments.serve)) {
         Command::Serve(serve) => serve::serve(&serve),
+        Command::Ask(arguments) => ask::run(&arguments),
         Command::Init { dir } => init::init(&dir),
         Command::Doctor { home, needs_model: true } => doctor::needs_model(&home_dir(home)),
         Command::Doctor { home, needs_model: false } => doctor::doctor(&home_dir(home)),

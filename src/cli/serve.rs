@@ -10,7 +10,7 @@ use super::home_dir;
 use crate::config::TlsPaths;
 use crate::heap;
 use crate::sandbox::{Level, keep_memory_private, open_as_many_files_as_allowed};
-use crate::server::{self, ServerOptions, SignIn};
+use crate::server::{self, ServerOptions, SignIn, Started};
 
 #[derive(Args)]
 pub struct ServeArguments {
@@ -61,10 +61,22 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
         tls: TlsPaths { certificate: arguments.tls_cert.clone(), key: arguments.tls_key.clone() },
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let served = runtime.block_on(async { server::run(options, stop_signal()?).await });
+    let served = runtime.block_on(async { server::run(options, print_address, stop_signal()?).await });
     // A task that still blocks (on a stuck disk) must not delay the exit.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served.map(|()| ExitCode::SUCCESS)
+}
+
+fn print_address(Started { url, sign_in_link, setup_code }: Started) {
+    println!("listening on {url}");
+    if let Some(link) = sign_in_link {
+        println!("open {link} (works once, for ten minutes)");
+    }
+    if let Some(code) = setup_code {
+        println!(
+            "there is no account yet; whoever makes the first one is the admin, and needs this setup code: {code}"
+        );
+    }
 }
 
 /// Returns a future that resolves at the first SIGTERM or Ctrl-C; the second one ends the process at once.

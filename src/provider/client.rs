@@ -235,7 +235,8 @@ pub(super) fn build(url: &Url, headers: HeaderMap) -> Result<reqwest::Client, re
     builder(url, headers).connect_timeout(CONNECT_TIMEOUT).build()
 }
 
-pub(super) fn builder(url: &Url, headers: HeaderMap) -> reqwest::ClientBuilder {
+/// Begins a client as [`build`] makes it.
+pub fn builder(url: &Url, headers: HeaderMap) -> reqwest::ClientBuilder {
     // Another part of the program may have installed the same provider already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()

@@ -39,7 +39,7 @@ use crate::domain::{Picture, Price, Reasoning, ReasoningItem, StatusKind, ToolSp
 
 pub use body::{Recipient, body, tools};
 pub use check::list_models;
-pub use client::{Audience, Client};
+pub use client::{Audience, Client, builder as http_client_builder};
 pub use discover::find_local;
 pub use embeddings::Embeddings;
 pub use error::{ConnectionFailure, KeyProblem, Persistence, ProviderError, TimeoutPhase};

@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
-use std::time::{Duration, Instant};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt};
 
 use super::atomic;
 use super::error::StoreError;
 use super::fence::Fence;
 use super::heads::{self, HeadList};
+use super::home_lock::take_lock;
 use super::index::ProjectIndexes;
 use super::kept_bound::KeptBound;
 use super::person_move::is_half_moved;
@@ -64,7 +63,7 @@ struct Inner {
     /// Set if others can share projects with the person of this home.
     membership: OnceLock<Membership>,
     /// Absent if the home was opened for reading only.
-    _lock: Option<File>,
+    lock: Option<File>,
 }
 
 /// Held while files that people edit are compared and written.
@@ -182,7 +181,7 @@ impl Home {
                 uploads: ResumableUploads::default(),
                 links_closed: AtomicBool::new(false),
                 membership: OnceLock::new(),
-                _lock: lock,
+                lock,
             }),
         }
     }
@@ -293,6 +292,11 @@ impl Home {
         &self.inner.membership
     }
 
+    /// The file whose lock this home holds; `None` if the home is only read.
+    pub(super) fn lock_file(&self) -> Option<&File> {
+        self.inner.lock.as_ref()
+    }
+
     pub(super) fn edit_lock(&self) -> EditGuard<'_> {
         let own = lock(&self.inner.edit);
         EditGuard { _own: own, _shared: self.shared_writing() }
@@ -331,37 +335,4 @@ pub(super) fn make_dir(root: &Dir, name: &str, mode: u32) -> Result<(), StoreErr
 /// Returns [`StoreError::HalfMoved`] if a move of this home is not complete.
 fn require_settled(root: &Dir) -> Result<(), StoreError> {
     if is_half_moved(root) { Err(StoreError::HalfMoved) } else { Ok(()) }
-}
-
-/// Maximum wait for a lock whose server has ended.
-const STALE_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum wait for a lock whose server is still running: it may just be ending.
-const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// Takes `sessions/.lock`; the kernel releases it when the process ends, even after a crash.
-fn take_lock(sessions: &Dir) -> Result<File, StoreError> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).mode(0o600);
-    let mut file = sessions.open_with(".lock", &options).map_err(StoreError::io("opening sessions/.lock"))?.into_std();
-    let since = Instant::now();
-    while file.try_lock().is_err() {
-        let mut pid = String::new();
-        let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut pid));
-        let pid = pid.trim();
-        // A process that a killed server was just starting inherits the lock for a moment.
-        let is_gone = !pid.is_empty() && Path::new("/proc/self").exists() && !Path::new("/proc").join(pid).exists();
-        if since.elapsed() > if is_gone { STALE_LOCK_TIMEOUT } else { LOCK_TIMEOUT } {
-            let holder = if pid.is_empty() { String::new() } else { format!(" (process {pid})") };
-            return Err(StoreError::Locked { holder });
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let note = || -> std::io::Result<()> {
-        file.set_len(0)?;
-        file.seek(SeekFrom::Start(0))?;
-        write!(file, "{}", std::process::id())
-    };
-    let mut note = note;
-    note().map_err(StoreError::io("writing sessions/.lock"))?;
-    Ok(file)
 }

@@ -50,7 +50,7 @@ pub use files::{ApplyChange, CallChange, FileAccess, FileTool, KeepPictures};
 pub use outside::{FilesRead, OutsideText, sanitize_for_model};
 pub use python_repl::{PythonLimits, PythonRepl};
 pub use read_file::ReadFile;
-pub use schema::{BadSchema, SchemaOrigin};
+pub use schema::{ArgumentSchema, BadSchema, SchemaOrigin};
 pub use search::SearchTool;
 pub use terminal::Terminal;
 pub use tool_set::{BadTool, Checked, Rejection, ToolSet};

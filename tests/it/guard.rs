@@ -96,7 +96,7 @@ const TABLE: &[(&str, &str, u16)] = &[
         415,
     ),
     ("no body where one is needed", "POST /api/projects HTTP/1.1\r\nHost: <H>\r\nContent-Length: 0\r\n\r\n", 415),
-    ("no body", "POST /api/sessions/kept/interrupt HTTP/1.1\r\nHost: <H>\r\n\r\n", 200),
+    ("no body", "POST /api/sessions/none/interrupt HTTP/1.1\r\nHost: <H>\r\n\r\n", 404),
     (
         "no body from another site",
         "POST /api/sessions/kept/interrupt HTTP/1.1\r\nHost: <H>\r\nOrigin: http://evil\r\n\r\n",
@@ -142,7 +142,7 @@ const TABLE: &[(&str, &str, u16)] = &[
         "GET /api/sessions/kept HTTP/1.1\r\nHost: <H>\r\nX-HTTP-Method-Override: DELETE\r\n\r\n",
         405,
     ),
-    ("TRACE", "TRACE /api/status HTTP/1.1\r\nHost: <H>\r\n\r\n", 415),
+    ("TRACE", "TRACE /api/status HTTP/1.1\r\nHost: <H>\r\n\r\n", 405),
 ];
 
 #[tokio::test]

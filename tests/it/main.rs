@@ -21,6 +21,7 @@ mod approvals_bound;
 mod approvals_files;
 mod approvals_restart;
 mod archived;
+mod ask;
 mod attachments;
 mod audit;
 mod auto_compact;

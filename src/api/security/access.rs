@@ -265,17 +265,31 @@ impl PageSecret {
         Self(SecretString::from(crate::clock::new_secret()))
     }
 
-    /// Whether this is the secret of the page of a sign-in; `None` stands for the page of a single-person server.
+    /// Whether this is the secret of the page of a sign-in; `None` stands for the page and the commands of the person of a
+    /// single-person server.
     pub fn is(&self, given: &str, sign_in: Option<&str>) -> bool {
-        equal(&self.expose(sign_in), given)
+        equal(&self.expose(sign_in), given) || sign_in.is_none() && self.is_of_commands(given)
+    }
+
+    pub fn is_of_commands(&self, given: &str) -> bool {
+        equal(&self.for_commands(), given)
     }
 
     /// Returns the secret as text, for the page of this sign-in only: nobody can answer for another person.
     pub fn expose(&self, sign_in: Option<&str>) -> String {
         let secret = self.0.expose_secret();
-        let Some(sign_in) = sign_in else { return secret.to_owned() };
+        sign_in.map_or_else(|| secret.to_owned(), |sign_in| self.derived(&format!("page {sign_in}")))
+    }
+
+    /// Returns the secret of commands such as `miniclaw ask`, which they find in `sessions/.lock`.
+    pub fn for_commands(&self) -> String {
+        self.derived("commands")
+    }
+
+    fn derived(&self, purpose: &str) -> String {
+        let secret = self.0.expose_secret();
         let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
-        mac.update(format!("page {sign_in}").as_bytes());
+        mac.update(purpose.as_bytes());
         base16ct::lower::encode_string(&mac.finalize().into_bytes())
     }
 }

@@ -1,0 +1,123 @@
+//! `sessions/.lock`: which process has a home, and where its server can be reached.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use serde::{Deserialize, Serialize};
+
+use super::error::StoreError;
+use super::home::Home;
+
+const LOCK: &str = "sessions/.lock";
+/// Maximum wait for a lock whose server has ended.
+const STALE_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum wait for a lock whose server is still running: it may just be ending.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
+/// Maximum length of the file, in bytes.
+const MAX_LENGTH: u64 = 4096;
+
+/// How commands of the person who runs a server reach it. The file has mode 0600, no tool can read it, and the secret is
+/// new at each start.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub struct ServerContact {
+    /// For instance `http://127.0.0.1:8002`.
+    pub url: String,
+    /// What proves that the person of a server for one person has sent a request: as the bearer token, and in
+    /// `X-Miniclaw-Secret`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+}
+
+/// The content of the file.
+#[derive(Serialize, Deserialize)]
+struct LockNote {
+    pid: u32,
+    /// Absent until the server listens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    server: Option<ServerContact>,
+}
+
+/// Takes the lock; the kernel releases it when the process ends, even after a crash.
+pub(super) fn take_lock(sessions: &Dir) -> Result<File, StoreError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).mode(0o600);
+    let file = sessions.open_with(".lock", &options).map_err(StoreError::io("opening sessions/.lock"))?.into_std();
+    let since = Instant::now();
+    while file.try_lock().is_err() {
+        let pid = note_in(&file).map(|note| note.pid);
+        // A process that a killed server was just starting inherits the lock for a moment.
+        let is_gone = pid
+            .is_some_and(|pid| Path::new("/proc/self").exists() && !Path::new("/proc").join(pid.to_string()).exists());
+        if since.elapsed() > if is_gone { STALE_LOCK_TIMEOUT } else { LOCK_TIMEOUT } {
+            let holder = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+            return Err(StoreError::Locked { holder });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    write_note(&file, None)?;
+    Ok(file)
+}
+
+fn note_in(mut file: &File) -> Option<LockNote> {
+    let mut text = String::new();
+    file.seek(SeekFrom::Start(0)).and_then(|_| file.take(MAX_LENGTH).read_to_string(&mut text)).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+fn write_note(mut file: &File, server: Option<ServerContact>) -> Result<(), StoreError> {
+    let note = serde_json::to_vec(&LockNote { pid: std::process::id(), server }).expect("it has string keys");
+    let written = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).and_then(|_| file.write_all(&note));
+    written.map_err(StoreError::io("writing sessions/.lock"))
+}
+
+impl Home {
+    /// Notes where the server of this home can be reached, for [`running_server`].
+    pub fn note_server(&self, server: ServerContact) -> Result<(), StoreError> {
+        self.lock_file().map_or(Ok(()), |lock| write_note(lock, Some(server)))
+    }
+}
+
+/// Returns how the running server of a home can be reached; `None` if none runs.
+///
+/// # Errors
+/// Returns [`StoreError::Locked`] if something has the home that does not listen: a server that is just starting, or a
+/// command that works on the home.
+pub fn running_server(home: &Path) -> Result<Option<ServerContact>, StoreError> {
+    let opened = Dir::open_ambient_dir(home, ambient_authority()).and_then(|home| home.open(LOCK));
+    let file = match opened {
+        Ok(file) => file.into_std(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(StoreError::io("opening sessions/.lock")(error)),
+    };
+    if file.try_lock_shared().is_ok() {
+        return Ok(None);
+    }
+    match note_in(&file) {
+        Some(LockNote { server: Some(server), .. }) => Ok(Some(server)),
+        note => {
+            Err(StoreError::Locked { holder: note.map(|note| format!(" (process {})", note.pid)).unwrap_or_default() })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_is_found_while_it_has_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(running_server(folder.path()).unwrap().is_none(), "there is no home");
+        let home = Home::open(folder.path()).unwrap();
+        assert!(matches!(running_server(folder.path()), Err(StoreError::Locked { .. })), "it does not listen yet");
+        let contact = ServerContact { url: "http://127.0.0.1:1".to_owned(), ..ServerContact::default() };
+        home.note_server(contact).unwrap();
+        assert_eq!(running_server(folder.path()).unwrap().unwrap().url, "http://127.0.0.1:1");
+        drop(home);
+        assert!(running_server(folder.path()).unwrap().is_none(), "what it noted does not count any more");
+    }
+}
