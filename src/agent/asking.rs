@@ -121,7 +121,7 @@ impl CallRunner<'_> {
         if asked.is_empty() {
             return Ok(());
         }
-        let unrecorded = wanted.iter().filter(|wanted| wanted.approval.is_none()).map(|wanted| RequestedCall {
+        let unrecorded = wanted.iter().filter(|wanted| wanted.approval.is_none() && !wanted.is_away).map(|wanted| RequestedCall {
             index: wanted.index,
             call_id: wanted.request.id.clone(),
             tool: wanted.request.name.clone(),
@@ -206,7 +206,7 @@ impl PlannedCall {
     fn question<'a>(&'a self, wanted: &ProposedCall) -> Option<(u32, &'a PendingApproval, &'a Question)> {
         match self {
             PlannedCall::Ask(asked) => Some((wanted.index, &**asked, asked.question.as_ref()?)),
-            PlannedCall::Run(_) | PlannedCall::Rehearse(_) | PlannedCall::Answer(..) => None,
+            PlannedCall::Run(_) | PlannedCall::Rehearse(_) | PlannedCall::Answer(..) | PlannedCall::HandOff => None,
         }
     }
 }

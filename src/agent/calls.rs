@@ -15,6 +15,7 @@ use super::held_back::{AfterRun, EndedCall};
 use super::recorder::{NotRecorded, Recorder};
 use super::rehearsals::{EndedRehearsal, Rehearsals};
 use super::rehearsing::{CallInTurn, PlannedRehearsal};
+use crate::clock;
 use crate::domain::{
     CallApproval, CallStatus, Outcome, RequestedCall, SKIPPED, Session, SessionId, StoppedBy, Taint, ToolAnswer, WorkId,
 };
@@ -108,6 +109,8 @@ pub struct ProposedCall {
     pub index: u32,
     pub request: CallRequest,
     pub approval: Option<CallApproval>,
+    /// Whether it was handed to the program whose tool it is before a restart.
+    pub is_away: bool,
 }
 
 impl ProposedCall {
@@ -119,37 +122,48 @@ impl ProposedCall {
         let mut ids: HashSet<String> = known.filter_map(|call| call.id.clone()).collect();
         let wanted = calls.into_iter().zip(0..).map(|(mut request, index)| {
             let given = std::mem::take(&mut request.id);
+            // A program names its calls by the id alone, whatever conversation they are in.
+            let given = if tools.is_of_client(&request.name) { new_call_id() } else { given };
             let others = (2..).map(|n: u32| format!("{given}_{n}"));
             request.id = std::iter::once(given.clone()).chain(others).find(|id| !ids.contains(id)).unwrap_or(given);
             ids.insert(request.id.clone());
             if let Some((name, arguments)) = tools.inner_call(&request.name, &request.arguments) {
                 (request.name, request.arguments) = (name, arguments);
             }
-            Self { index, request, approval: None }
+            Self { index, request, approval: None, is_away: false }
         });
         wanted.collect()
     }
 
     /// Returns the calls of a work that were requested and have not started, in order.
     pub fn left(session: &Session, work_id: &WorkId) -> Vec<Self> {
-        let waiting = session.calls_of(work_id).filter(|call| call.waits()).map(|call| {
+        let waiting = session.calls_of(work_id).filter(|call| call.waits() || call.is_away()).map(|call| {
             let arguments = match &call.arguments {
                 Some(serde_json::Value::String(broken)) => broken.clone(),
                 Some(arguments) => arguments.to_string(),
                 None => String::new(),
             };
             let request = CallRequest { id: call.id.clone().unwrap_or_default(), name: call.tool.clone(), arguments };
-            Self { index: call.index.unwrap_or(0), request, approval: call.approval.clone() }
+            Self {
+                index: call.index.unwrap_or(0),
+                request,
+                approval: call.approval.clone(),
+                is_away: call.is_away(),
+            }
         });
         let work = session.works.iter().find(|work| work.work_id == *work_id);
         let requested = work.into_iter().flat_map(|work| &work.requested).cloned().map(|call| {
             let RequestedCall { index, call_id: id, tool: name, arguments } = call;
-            Self { index, request: CallRequest { id, name, arguments }, approval: None }
+            Self { index, request: CallRequest { id, name, arguments }, approval: None, is_away: false }
         });
         let mut left: Vec<Self> = waiting.chain(requested).collect();
         left.sort_by_key(|wanted| wanted.index);
         left
     }
+}
+
+fn new_call_id() -> String {
+    format!("call_{}", clock::new_id().replace('-', ""))
 }
 
 /// A call that may run, a call that a person is asked about, or the answer that the model gets instead.
@@ -159,6 +173,8 @@ pub(super) enum PlannedCall {
     Rehearse(Box<PlannedRehearsal>),
     Ask(Box<PendingApproval>),
     Answer(CallStatus, ToolAnswer),
+    /// It is handed to the program whose tool it is.
+    HandOff,
 }
 
 impl CallRunner<'_> {
@@ -166,15 +182,19 @@ impl CallRunner<'_> {
     /// Only a suspended run leaves the calls that wait for a person, and those after them, unchanged.
     pub async fn run(
         &self,
-        wanted: &[ProposedCall],
+        wanted: Vec<ProposedCall>,
         recorder: &mut Recorder,
         repeats: &mut RepeatCounter,
     ) -> Result<(), Stop> {
         let mut planned = Vec::new();
-        for wanted in wanted {
+        for wanted in &wanted {
             planned.push(self.plan(wanted, recorder.session(), repeats).await);
         }
-        self.ask(wanted, &planned, recorder).await?;
+        self.ask(&wanted, &planned, recorder).await?;
+        let (away, own): (Vec<_>, Vec<_>) =
+            wanted.into_iter().zip(planned).partition(|(_, planned)| matches!(planned, PlannedCall::HandOff));
+        let (wanted, planned): (Vec<_>, Vec<_>) = own.into_iter().unzip();
+        let away: Vec<_> = away.into_iter().map(|(wanted, _)| wanted).collect();
         let mut rehearsals = Rehearsals::default();
         let mut stop = None;
         let mut at = 0;
@@ -224,7 +244,8 @@ impl CallRunner<'_> {
         }
         match stop.or_else(|| repeats.limit().map(Stop::Limit)) {
             Some(stop) => Err(stop),
-            None => Ok(()),
+            // Those of our own have run: the program gets the results of both.
+            None => self.hand_off(&away, recorder).await,
         }
     }
 
@@ -245,6 +266,9 @@ impl CallRunner<'_> {
         match self.tools.prepare(&call.name, &call.arguments, context).await {
             Ok(checked) => {
                 repeats.refused = 0;
+                if checked.call.is_handed_off() {
+                    return PlannedCall::HandOff;
+                }
                 if !checked.call.effect().is_read_only() {
                     // The call may change what other calls find, so making those again is not a repetition.
                     repeats.seen.retain(|(name, arguments), _| *name == call.name && *arguments == call.arguments);
@@ -311,7 +335,9 @@ impl CallRunner<'_> {
                 self.execute(RunningCall { checked, row, approved: None, holding: Holding::Nothing }).await
             }
             PlannedCall::Answer(status, answer) => CallEnd::unrun(*status, answer.clone()),
-            PlannedCall::Ask(_) | PlannedCall::Rehearse(_) => self.stop_signal.cancelled(Instant::now()),
+            PlannedCall::Ask(_) | PlannedCall::Rehearse(_) | PlannedCall::HandOff => {
+                self.stop_signal.cancelled(Instant::now())
+            }
         }
     }
 }
@@ -321,7 +347,7 @@ impl PlannedCall {
         match self {
             PlannedCall::Answer(..) => true,
             PlannedCall::Run(checked) => checked.call.effect().is_read_only(),
-            PlannedCall::Rehearse(_) | PlannedCall::Ask(_) => false,
+            PlannedCall::Rehearse(_) | PlannedCall::Ask(_) | PlannedCall::HandOff => false,
         }
     }
 

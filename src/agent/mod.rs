@@ -8,6 +8,7 @@ mod deadline;
 mod estimate;
 mod executing;
 mod fallback;
+mod handing_off;
 mod held_back;
 mod limits;
 pub mod recorder;

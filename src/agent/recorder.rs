@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::domain::{
-    Approval, CallApproval, Event, Message, Reasoning, ReasoningItem, RecordedAnswer, RequestedCall, Role, Session,
+    Approval, CallApproval, Event, HandOff, Message, Reasoning, ReasoningItem, RecordedAnswer, RequestedCall, Role, Session,
     StatusKind, WorkId,
 };
 
@@ -200,6 +200,24 @@ impl Recorder {
 
     /// Records in the current segment that a call starts.
     pub async fn start_call(&mut self, index: u32, call: &crate::provider::CallRequest) -> Result<(), NotRecorded> {
+        self.begin_call((index, call), None).await
+    }
+
+    /// Records in the current segment that a call is handed to the program whose tool it is.
+    pub async fn hand_off(
+        &mut self,
+        index: u32,
+        call: &crate::provider::CallRequest,
+        handed_off: HandOff,
+    ) -> Result<(), NotRecorded> {
+        self.begin_call((index, call), Some(handed_off)).await
+    }
+
+    async fn begin_call(
+        &mut self,
+        (index, call): (u32, &crate::provider::CallRequest),
+        handed_off: Option<HandOff>,
+    ) -> Result<(), NotRecorded> {
         if self.segment.is_none() {
             self.begin_segment().await?;
         }
@@ -215,6 +233,7 @@ impl Recorder {
             call_id: call.id.clone(),
             tool: call.name.clone(),
             arguments,
+            handed_off,
         })
         .await
     }
@@ -331,6 +350,7 @@ mod tests {
                 attachments: Vec::new(),
                 model,
                 without_tools: false,
+                    client: None,
             },
             0.0,
         );

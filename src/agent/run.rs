@@ -122,7 +122,7 @@ pub async fn finish_calls(tasks: &Tasks, recorder: &mut Recorder) -> Result<Opti
     let calls = CallRunner { listed: tasks.listed().await, ..tasks.calls(&deadline, tools) };
     let mut repeats = RepeatCounter::default();
     let ended = tokio::select! {
-        ended = calls.run(&left, recorder, &mut repeats) => ended.map_err(TurnEnd::from),
+        ended = calls.run(left, recorder, &mut repeats) => ended.map_err(TurnEnd::from),
         () = deadline.over() => Err(too_long(tasks.limits)),
     };
     match ended {
@@ -239,7 +239,7 @@ impl Run {
             let listed = before.or(self.tasks.listed().await);
             let wanted = ProposedCall::of(answer.calls, recorder.session(), &tools);
             let calls = CallRunner { listed, ..self.tasks.calls(deadline, tools) };
-            calls.run(&wanted, recorder, &mut repeats).await?;
+            calls.run(wanted, recorder, &mut repeats).await?;
             if output_tokens > limits.max_output_tokens {
                 let detail = format!("it wrote more than {} tokens", limits.max_output_tokens);
                 return Err(TurnEnd::Outcome(Outcome::Limit { detail }));

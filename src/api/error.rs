@@ -267,6 +267,8 @@ impl From<EngineError> for ApiError {
                 Self::new(StatusCode::NOT_FOUND, "not_found", message)
             }
             EngineError::NoMessage(_) | EngineError::NoJob(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+            EngineError::NotHandedOff => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+            EngineError::ResultsMissing(_) => Self::bad_request("results_missing", message),
             EngineError::Compacted => Self::new(StatusCode::CONFLICT, "compacted", message),
             EngineError::Busy => Self::new(StatusCode::CONFLICT, "busy", message),
             EngineError::PinRefused(PinRefused::NoText) => Self::new(StatusCode::CONFLICT, "no_text", message),

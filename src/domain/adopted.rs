@@ -43,6 +43,7 @@ impl Session {
             work.requested.clear();
             work.requests.clear();
             work.project_id = None;
+            work.client = None;
             work.foreign = true;
             work.created_at = time(work.created_at);
             work.finished_at = work.finished_at.map(time);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use super::client::ClientRequest;
 use super::defang::defang;
 use super::picture::{self, MOST_PICTURE_BYTES, MOST_PICTURES_TOGETHER, MOST_SIDE, NewPicture, Picture};
 use super::visible::is_hidden;
@@ -50,6 +51,8 @@ pub struct UserPrompt {
     pub pictures: Vec<NewPicture>,
     /// The model is offered no tools.
     pub without_tools: bool,
+    /// What the program sent that the message came from.
+    pub client: Option<Arc<ClientRequest>>,
 }
 
 impl From<String> for UserPrompt {

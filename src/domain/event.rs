@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::approval::{Approval, ApprovalAnswer};
 use super::attachment::Attachment;
 use super::chosen::Chosen;
+use super::client::ClientRequest;
 use super::ids::{ProjectId, WorkId};
 use super::knowledge::Search;
 use super::message::{CallStatus, Message};
@@ -51,6 +52,9 @@ pub enum Event {
         /// The model is offered no tools.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         without_tools: bool,
+        /// What the program sent that the message came from, if it came over the OpenAI API.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<Arc<ClientRequest>>,
     },
     /// A person sent a message that runs after the run under way, or edited such a message.
     Queued { message: QueuedMessage },
@@ -83,7 +87,17 @@ pub enum Event {
     /// A question was answered, expired, or was cancelled by the end of its run.
     ApprovalAnswered { work_id: WorkId, approval_id: String, call_id: String, answer: ApprovalAnswer },
     /// Recorded before the tool runs: after a crash it shows that the outcome is unknown.
-    ToolStarted { work_id: WorkId, dialogue: u32, index: u32, call_id: String, tool: String, arguments: Value },
+    ToolStarted {
+        work_id: WorkId,
+        dialogue: u32,
+        index: u32,
+        call_id: String,
+        tool: String,
+        arguments: Value,
+        /// The call is not run here: it is handed to the program whose tool it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        handed_off: Option<HandOff>,
+    },
     /// Preview: output of a running tool, in addition to what it has written before.
     ToolOutput { work_id: WorkId, call_id: String, text: String },
     ToolFinished {
@@ -175,6 +189,13 @@ pub enum Event {
         retry_in_ms: Option<u64>,
         writing: Option<InputProgress>,
     },
+}
+
+/// A call was handed to the program whose tool it is, and waits for its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandOff {
+    /// Number of calls of the same exchange that are handed off after this one.
+    pub more: u32,
 }
 
 /// The project that a session is bound to, or none.

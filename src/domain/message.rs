@@ -160,6 +160,9 @@ pub struct ToolCall {
     /// Whether a person undid the change that the call made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undone: bool,
+    /// Whether it was not run here, but handed to the program whose tool it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub handed_off: bool,
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -204,6 +207,7 @@ impl ToolCall {
             result: None,
             approval: None,
             undone: false,
+            handed_off: false,
             extra: Map::new(),
         }
     }
@@ -236,6 +240,11 @@ impl ToolCall {
     /// Returns whether the call has no result yet.
     pub fn is_open(&self) -> bool {
         matches!(self.status, Some(CallStatus::Approval | CallStatus::Running))
+    }
+
+    /// Returns whether the call waits for the program whose tool it is.
+    pub fn is_away(&self) -> bool {
+        self.handed_off && self.status == Some(CallStatus::Running)
     }
 
     /// Returns whether the call waits for a person, or was approved and has not started.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::attachment::Attachment;
+use super::client::ClientRequest;
 use super::event::Event;
 use super::ids::WorkId;
 use super::session::Session;
@@ -42,6 +43,10 @@ pub struct QueuedMessage {
     /// The model is offered no tools.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_tools: bool,
+    /// What the program sent that the message came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub client: Option<Arc<ClientRequest>>,
 }
 
 impl QueuedMessage {
@@ -54,6 +59,7 @@ impl QueuedMessage {
             attachments: self.attachments,
             model,
             without_tools: self.without_tools,
+            client: self.client,
         }
     }
 }
@@ -97,6 +103,7 @@ mod tests {
             attachments: Vec::new(),
             created_at: 1.0,
             without_tools: false,
+                    client: None,
         }
     }
 

@@ -14,6 +14,9 @@ pub const INTERRUPTED_OUTPUT: &str =
 /// What the model reads in place of the result of a call that was waiting for a person when its run ended.
 pub const NOT_RUN_OUTPUT: &str = "[cancelled: the run ended before anybody approved this call; it was not run]";
 
+/// What the model reads in place of a result that the program whose tool was called did not return.
+pub const UNANSWERED_OUTPUT: &str = "[cancelled: the program whose tool this is returned no result]";
+
 impl Session {
     /// Returns the events to add after a crash, so that every call that had started has a result and every work has an
     /// end. A work whose calls wait for a person keeps waiting: none of them has run.
@@ -23,7 +26,7 @@ impl Session {
         for work in self.works.iter().filter(|work| work.finished_at.is_none()) {
             let id = &work.work_id;
             if waiting.as_ref() == Some(id) {
-                let begun = self.calls_of(id).filter(|call| call.status == Some(CallStatus::Running));
+                let begun = self.calls_of(id).filter(|call| call.status == Some(CallStatus::Running) && !call.is_away());
                 events.extend(begun.map(|call| close(id, call, (CallStatus::Interrupted, INTERRUPTED_OUTPUT))));
                 continue;
             }
@@ -71,6 +74,7 @@ pub(super) fn unrun_result(output: &str) -> serde_json::Value {
 /// call is not open.
 pub(super) fn ending_of_open(call: &ToolCall) -> Option<(CallStatus, &'static str)> {
     match call.status {
+        Some(CallStatus::Running) if call.handed_off => Some((CallStatus::Cancelled, UNANSWERED_OUTPUT)),
         Some(CallStatus::Running) => Some((CallStatus::Interrupted, INTERRUPTED_OUTPUT)),
         Some(CallStatus::Approval) => Some((CallStatus::Cancelled, NOT_RUN_OUTPUT)),
         Some(

@@ -130,7 +130,7 @@ impl Session {
                 self.chosen = chosen.as_ref().unwrap_or(&self.chosen).clone();
                 self.project_id = bound.as_ref().map_or(&self.project_id, |bound| &bound.project_id).clone();
             }
-            Event::WorkStarted { work_id, message_id, content, attachments, model, without_tools } => {
+            Event::WorkStarted { work_id, message_id, content, attachments, model, without_tools, client } => {
                 self.works.push(Arc::new(Work {
                     work_id: work_id.clone(),
                     created_at: at,
@@ -139,6 +139,7 @@ impl Session {
                     foreign: false,
                     instead_of: None,
                     without_tools: *without_tools,
+                    client: client.clone(),
                     dialogues: 0,
                     usage: Default::default(),
                     left_out: 0,
@@ -201,7 +202,7 @@ impl Session {
                 self.ask(work_id, (*dialogue, *index), approval)
             }
             Event::ApprovalAnswered { work_id, approval_id, answer, .. } => self.answer(work_id, approval_id, answer),
-            Event::ToolStarted { work_id, dialogue, index, call_id, tool, arguments } => {
+            Event::ToolStarted { work_id, dialogue, index, call_id, tool, arguments, handed_off } => {
                 self.forget_requested(work_id, call_id);
                 let known = self.open_call_mut(work_id, call_id, CallStatus::Approval);
                 if let Some(call) = known {
@@ -215,6 +216,7 @@ impl Session {
                     let call = ToolCall {
                         status: Some(CallStatus::Running),
                         started_at: Some(at),
+                        handed_off: handed_off.is_some(),
                         ..ToolCall::new(call_id, tool, arguments).at(*dialogue, *index)
                     };
                     self.push_call(work_id, call);

@@ -37,11 +37,11 @@ impl Session {
         self.messages.iter().rev().chain(self.deleted_messages()).find(is_it)?.work_id.as_ref()
     }
 
-    /// Returns the work that has calls waiting for a person. It continues when they have answered, even after a
-    /// restart.
+    /// Returns the work that has calls waiting for a person, or for the program whose tools they call. It continues when
+    /// these have answered, even after a restart.
     pub fn waiting(&self) -> Option<&Work> {
         let last = self.works.last().filter(|work| work.finished_at.is_none())?;
-        self.calls_of(&last.work_id).any(ToolCall::waits).then_some(last.as_ref())
+        self.calls_of(&last.work_id).any(|call| call.waits() || call.is_away()).then_some(last.as_ref())
     }
 
     /// Returns the calls of a work, in order, even if its answer was deleted.

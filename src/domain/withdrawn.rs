@@ -137,6 +137,7 @@ mod tests {
                     attachments: Vec::new(),
                     model,
                     without_tools: false,
+                    client: None,
                 },
                 Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 },
                 Event::ToolStarted {
@@ -146,6 +147,7 @@ mod tests {
                     call_id: call_id.clone(),
                     tool: tool.clone(),
                     arguments: json!({}),
+                    handed_off: None,
                 },
                 Event::ToolFinished {
                     work_id: work_id.clone(),

@@ -2,9 +2,11 @@
 //! between them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::client::ClientRequest;
 use super::cost::{Cost, Price};
 use super::event::RequestedCall;
 use super::ids::{ProjectId, WorkId};
@@ -142,6 +144,12 @@ impl Outcome {
     }
 }
 
+/// Reads what a program sent from a session's file; what this version cannot read counts as nothing.
+fn lenient_client<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Arc<ClientRequest>>, D::Error> {
+    let client = Option::<serde_json::Value>::deserialize(from)?;
+    Ok(client.and_then(|client| serde_json::from_value(client).ok()).map(Arc::new))
+}
+
 /// The record of one work inside a session file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Work {
@@ -162,6 +170,9 @@ pub struct Work {
     /// The model is offered no tools.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_tools: bool,
+    /// What the program sent that began it, if it came over the OpenAI API.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient_client")]
+    pub client: Option<Arc<ClientRequest>>,
     /// Number of exchanges with the model so far.
     #[serde(default)]
     pub dialogues: u32,

@@ -5,6 +5,7 @@ mod branches;
 mod command;
 mod compressing;
 mod deleting;
+mod delivering;
 mod errands;
 mod saying;
 mod withdrawing;
@@ -249,6 +250,7 @@ impl Actor {
             Command::SendQueued { id, reply } => drop(reply.send(self.send_queued(&id).await)),
             Command::Interrupt { reply } => drop(reply.send(Ok(self.interrupt().await))),
             Command::Answer { id, hash, wish, reply } => drop(reply.send(self.answer(&id, &hash, wish).await)),
+            Command::Deliver { results, reply } => drop(reply.send(self.deliver(results).await)),
             Command::Hold { id, reply } => drop(reply.send(self.hold(&id).await)),
             Command::Rehearse { id, reply } => drop(reply.send(self.rehearse(&id).await)),
             Command::Undo { call_id, reply } => drop(reply.send(self.undo(&call_id).await)),
@@ -281,7 +283,7 @@ impl Actor {
             RunStart::Calls => Recorder::resumed(work_id.clone(), session, (to, told)),
             RunStart::Continued { .. } => Recorder::continued(work_id.clone(), session, (to, told)),
         };
-        let task = WorkTask { begin, stop_signal: stop_signal.clone(), chosen: self.ledger.session.chosen.clone() };
+        let task = WorkTask { begin, stop_signal: stop_signal.clone(), chosen: self.ledger.session.chosen_now() };
         let task = tokio::spawn(work(self.tenant.clone(), self.ledger.id.clone(), recorder, task));
         self.tenant.runs.started(&self.ledger.id);
         let (rehearsing, answered) = (HashSet::new(), HashSet::new());

@@ -1,6 +1,7 @@
 //! New sessions with existing messages: imported, or branched off another session.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -118,6 +119,8 @@ fn branched(session: &Session, message: &str, cut: BranchEnd) -> Option<Session>
     branch.messages.truncate(kept);
     let messages = &branch.messages;
     branch.works.retain(|work| messages.iter().any(|known| known.work_id.as_ref() == Some(&work.work_id)));
+    // A program that goes on with its conversation means the session that it was in.
+    branch.works.iter_mut().for_each(|work| Arc::make_mut(work).client = None);
     let works = &branch.works;
     branch.withdrawn.retain(|withdrawn| works.iter().any(|work| work.work_id == withdrawn.work_id));
     stop_copies(&mut branch);

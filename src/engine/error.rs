@@ -56,6 +56,10 @@ pub enum EngineError {
     NotQueued(String),
     #[error("the message was removed from the queue")]
     Unqueued,
+    #[error("no call of this conversation waits for these results")]
+    NotHandedOff,
+    #[error("the results of these calls are missing: {0}")]
+    ResultsMissing(String),
     #[error("a summary replaces this message: restore the messages first")]
     Compacted,
     #[error("the last response is complete; there is nothing to continue")]

@@ -106,7 +106,8 @@ impl Engine {
         // The bytes of its pictures stay with the session.
         let attachments = asked.attachments.clone();
         let without_tools = session.is_without_tools(asked);
-        let prompt = UserPrompt { text: asked.content.clone(), attachments, pictures: Vec::new(), without_tools };
+        let text = asked.content.clone();
+        let prompt = UserPrompt { text, attachments, without_tools, ..UserPrompt::default() };
         let (engine, id) = (self.clone(), id.clone());
         // A task, so that a client that disconnects does not cut it off in the middle.
         let watching = tokio::spawn(async move {

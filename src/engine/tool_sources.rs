@@ -192,7 +192,12 @@ impl ToolSources {
             }
         }
         let is_on = (self.switches)();
-        all.only(&*is_on).defer(deferred.only(&*is_on))
+        let ours = all.only(&*is_on).defer(deferred.only(&*is_on));
+        let Some(client) = scope.session.and_then(Session::client) else { return ours };
+        ours.clone().with_client(client).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the tools of a client are not offered");
+            ours
+        })
     }
 
     /// Returns every tool of a home, by name, with whether it is on: those of its projects, and those that are deferred.

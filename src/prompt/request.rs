@@ -10,9 +10,9 @@ use serde_json::Value;
 use super::budget::{MESSAGE_OVERHEAD, Room};
 use super::history::{History, VisionSupport, add_retrieved, retrieved_text};
 use super::project::add_project;
-use super::system::{MODE_LABEL, MemoryMode, SESSION_LABEL, SystemPrompt, assemble};
+use super::system::{CLIENT_LABEL, MODE_LABEL, MemoryMode, SESSION_LABEL, SystemPrompt, assemble};
 use super::tokens::RequestTokens;
-use crate::domain::{Hit, PermissionMode, Session, ToolSpec};
+use crate::domain::{AnswerForm, ClientRequest, Hit, PermissionMode, Session, ToolChoice, ToolSpec};
 use crate::provider::{ChatMessage, Endpoint, ModelRequest, tools};
 use crate::store::Home;
 use crate::tokens::Counter;
@@ -43,6 +43,18 @@ pub struct NextRequest {
     /// What is reserved for the rest of a question that is not sent yet: its attachments, and about as many passages as
     /// will be retrieved.
     reserved: RequestTokens,
+}
+
+/// Returns the form that a program wants the answer of the work under way in. It chooses the tool that is called first, not
+/// those of the exchanges after it.
+fn answer_form(session: &Session) -> AnswerForm {
+    let Some(work) = session.running() else { return AnswerForm::default() };
+    let Some(client) = &work.client else { return AnswerForm::default() };
+    let mut form = client.form.clone();
+    if session.calls_of(&work.work_id).next().is_some() {
+        form.tool_choice = ToolChoice::Auto;
+    }
+    form
 }
 
 /// What a request is built from.
@@ -104,7 +116,8 @@ impl NextRequest {
             Retrieval::Found(hits) => (MemoryMode::Retrieved, hits, 0),
         };
         let mut system = assemble(sources.home, mode);
-        let chosen = sources.session.map(|session| &session.chosen);
+        let chosen = sources.session.map(Session::chosen_now);
+        let chosen = chosen.as_ref();
         let permission_mode = chosen.and_then(|chosen| chosen.permission_mode);
         if let Some(instructions) = permission_mode.and_then(PermissionMode::instructions) {
             system.add_instructions(MODE_LABEL, instructions);
@@ -115,6 +128,9 @@ impl NextRequest {
         let instructions = chosen.and_then(|chosen| chosen.system_prompt.as_deref()).map(str::trim);
         if let Some(instructions) = instructions.filter(|text| !text.is_empty()) {
             system.add_instructions(SESSION_LABEL, instructions);
+        }
+        if let Some(instructions) = sources.session.and_then(Session::client).and_then(ClientRequest::part) {
+            system.add_instructions(CLIENT_LABEL, &instructions);
         }
         let retrieved = retrieved_text(hits);
         let reserved =
@@ -151,6 +167,7 @@ impl NextRequest {
             tools: limits.tools.clone(),
             temperature: chosen.and_then(|chosen| chosen.temperature),
             max_tokens: chosen.and_then(|chosen| chosen.max_tokens),
+            form: sources.session.map(answer_form).unwrap_or_default(),
         };
         let limit = Some(limits.limit()).filter(|_| limits.context_window != UNLIMITED);
         Self { request, system, retrieved, left_out, pins_left_out, limit, reserved }

@@ -50,6 +50,8 @@ impl PromptFile {
 pub const MODE_LABEL: &str = "Permission Mode";
 /// Label of the instructions that a person gave for the session.
 pub const SESSION_LABEL: &str = "Conversation Instructions";
+/// Label of the instructions of a program that uses the OpenAI API. They come last and replace nothing.
+pub const CLIENT_LABEL: &str = "Client";
 /// Replaces MEMORY.md in RAG mode.
 const RAG_GUIDE: &str = "Long-term memory is searched for every question. What was found stands in the conversation under \
 [记忆检索结果]; it is background that may be incomplete or out of date. Use what fits the question, cite it \

@@ -20,6 +20,9 @@ const OPTIONAL_FIELDS: &[&str] = &[
     "thinking",
     "include",
     "store",
+    "stop",
+    "response_format",
+    "tool_choice",
 ];
 
 const EFFORT: &str = "reasoning_effort";

@@ -2,6 +2,7 @@
 //! here.
 
 mod call_ids;
+mod form;
 mod messages;
 mod responses;
 
@@ -32,14 +33,14 @@ impl Recipient<'_> {
     }
 }
 
-/// Returns the whole body. `tool_choice` is never sent: `auto` is every provider's default, and DeepSeek's thinking
-/// models refuse the field.
+/// Returns the whole body.
 pub fn body(to: Recipient<'_>, request: &ModelRequest) -> Value {
-    let body = match to.profile.api {
+    let mut body = match to.profile.api {
         Api::Chat => chat(to, request),
         Api::Messages => messages::body(to, request),
         Api::Responses => responses::body(to, request),
     };
+    form::add_form(to.profile, &request.form, &mut body);
     Value::Object(body)
 }
 

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use url::Url;
 
-use crate::domain::{Picture, Price, Reasoning, ReasoningItem, StatusKind, ToolSpec, Usage};
+use crate::domain::{AnswerForm, Picture, Price, Reasoning, ReasoningItem, StatusKind, ToolSpec, Usage};
 
 pub use body::{Recipient, body, tools};
 pub use check::list_models;
@@ -177,11 +177,13 @@ pub struct ModelRequest {
     pub temperature: Option<f32>,
     /// Maximum tokens of the answer, limited to the model's ceiling. `None`: the provider decides.
     pub max_tokens: Option<u32>,
+    /// Sent as far as the API has it, and not to models that refuse it.
+    pub form: AnswerForm,
 }
 
 impl Default for ModelRequest {
     fn default() -> Self {
-        Self { messages: Vec::new(), tools: Arc::from([]), temperature: None, max_tokens: None }
+        Self { messages: Vec::new(), tools: Arc::from([]), temperature: None, max_tokens: None, form: AnswerForm::default() }
     }
 }
 

@@ -274,6 +274,7 @@ mod tests {
                     attachments: Vec::new(),
                     model: String::new(),
                     without_tools: false,
+                    client: None,
                 };
                 let called = calls.iter().map(|call| Event::ToolStarted {
                     work_id: work_id.clone(),
@@ -282,6 +283,7 @@ mod tests {
                     call_id: (*call).to_owned(),
                     tool: "bash".to_owned(),
                     arguments: serde_json::json!({}),
+                    handed_off: None,
                 });
                 let segment = Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 };
                 for event in [started, segment].into_iter().chain(called) {

@@ -3,6 +3,7 @@
 mod calculator;
 mod captured;
 mod catalogue;
+mod client;
 mod deferred;
 mod fetch_url;
 pub mod files;
@@ -166,6 +167,11 @@ pub trait PreparedCall: Send + Sync {
     /// Returns the text from outside that it handles, as of now: a run may change the state that a tool keeps.
     fn outside_text(&self) -> OutsideText {
         OutsideText::default()
+    }
+
+    /// Returns whether it is not run here but handed to the program whose tool it calls.
+    fn is_handed_off(&self) -> bool {
+        false
     }
 
     /// Runs the call. There are two ways to fail: `Ok(ToolAnswer::failed(…))` tells the model, which can react;

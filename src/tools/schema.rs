@@ -20,12 +20,16 @@ pub enum SchemaOrigin {
     Own,
     /// A program that is not ours, such as an MCP server.
     Foreign,
+    /// A program that runs the tool's calls, and checks their arguments itself.
+    Client,
 }
 
 /// A schema that can check arguments.
 pub enum ArgumentSchema {
     Own(Value),
     Foreign(Box<Validator>),
+    /// Nothing is checked here.
+    Client,
 }
 
 /// Why a tool's schema cannot be used.
@@ -48,6 +52,7 @@ impl ArgumentSchema {
     pub fn new(schema: &Value, origin: SchemaOrigin) -> Result<Self, BadSchema> {
         match origin {
             SchemaOrigin::Own => known(schema).map(|()| Self::Own(schema.clone())),
+            SchemaOrigin::Client => Ok(Self::Client),
             SchemaOrigin::Foreign => {
                 let compiled = jsonschema::options().offline().should_validate_formats(true).build(schema);
                 let invalid = |error: jsonschema::ValidationError<'_>| BadSchema::Invalid(short(&error.to_string()));
@@ -59,6 +64,7 @@ impl ArgumentSchema {
     /// Checks arguments. The error is a sentence about the first mistake that names the field.
     pub fn check(&self, arguments: &Value) -> Result<(), String> {
         match self {
+            Self::Client => Ok(()),
             Self::Own(schema) => check(schema, arguments),
             Self::Foreign(validator) => validator.validate(arguments).map_err(|error| {
                 let place = error.instance_path().as_str().trim_start_matches('/').replace('/', ".");

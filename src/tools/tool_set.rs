@@ -107,7 +107,8 @@ impl ToolSet {
             return if self.tools.is_empty() { more } else { self };
         }
         let is_new = |tool: &&RegisteredTool| self.find(tool.name()).is_none();
-        Self::of(self.tools.iter().chain(more.tools.iter().filter(is_new)).cloned().collect())
+        let tools = self.tools.iter().chain(more.tools.iter().filter(is_new)).cloned().collect();
+        Self { deferred: self.deferred.clone(), ..Self::of(tools) }
     }
 
     /// Returns this set with tools that are not offered: the model finds them with `find_tools` and calls them with
@@ -133,6 +134,11 @@ impl ToolSet {
 
     fn find(&self, name: &str) -> Option<&RegisteredTool> {
         self.tools.iter().chain(self.deferred.iter()).find(|tool| tool.name() == name)
+    }
+
+    /// Returns whether the calls of a tool are handed to the program whose tool it is.
+    pub fn is_of_client(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|tool| matches!(*tool.schema, ArgumentSchema::Client))
     }
 
     /// Returns the name and the arguments of the call that a call of `use_tool` stands for, which takes its place; `None`

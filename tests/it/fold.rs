@@ -175,7 +175,7 @@ fn said() -> impl Strategy<Value = Event> {
     prop_oneof![
         1 => text().prop_map(|title| Event::Titled { title }),
         2 => (work_id(), "[a-z]{1,4}", vec(attachment(), 0..2)).prop_map(|(work_id, content, attachments)| Event::WorkStarted {
-            work_id, content, attachments, message_id: "m".to_owned(), model: "mock".to_owned(), without_tools: false,
+            work_id, content, attachments, message_id: "m".to_owned(), model: "mock".to_owned(), without_tools: false, client: None,
         }),
         1 => (work_id(), 0..4u32).prop_map(|(work_id, dialogue)| Event::DialogueStarted { work_id, dialogue }),
         3 => (work_id(), 0..3u32, 0..4u32)
@@ -184,7 +184,7 @@ fn said() -> impl Strategy<Value = Event> {
         1 => (work_id(), 0..12usize, text()).prop_map(|(work_id, at, text)| Event::Thinking { work_id, at, text }),
         2 => (work_id(), reasoning()).prop_map(|(work_id, reasoning)| Event::Reasoned { work_id, reasoning }),
         4 => (work_id(), 0..3u32, 0..3u32, call_id(), arguments()).prop_map(|(work_id, dialogue, index, call_id, arguments)| {
-            Event::ToolStarted { work_id, dialogue, index, call_id, tool: "terminal".to_owned(), arguments }
+            Event::ToolStarted { work_id, dialogue, index, call_id, tool: "terminal".to_owned(), arguments, handed_off: None }
         }),
         4 => (work_id(), call_id(), status(), text()).prop_map(|(work_id, call_id, status, output)| Event::ToolFinished {
             work_id, call_id, status, taint: vec![Taint::Page(output.clone()), Taint::Output], output,
@@ -193,7 +193,7 @@ fn said() -> impl Strategy<Value = Event> {
         1 => Just(Event::TaintCleared {}),
         1 => (0..3u8, work_id(), "[a-z]{1,4}", vec(attachment(), 0..2)).prop_map(|(id, work_id, content, attachments)| {
             let id = if id == 0 { "m".to_owned() } else { format!("q{id}") };
-            Event::Queued { message: QueuedMessage { id, work_id, content, attachments, created_at: 1.0, without_tools: false } }
+            Event::Queued { message: QueuedMessage { id, work_id, content, attachments, created_at: 1.0, without_tools: false, client: None } }
         }),
         1 => (0..3u8, work_id()).prop_map(|(id, work_id)| Event::Unqueued { message_id: format!("q{id}"), work_id }),
         2 => work_id().prop_map(|work_id| Event::WorkContinued { work_id, beyond_own_limit: false }),
@@ -290,7 +290,7 @@ proptest! {
     ) {
         let work_id = WorkId::new("w");
         let mut events = vec![
-            Event::WorkStarted { work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), attachments: Vec::new(), model: String::new(), without_tools: false },
+            Event::WorkStarted { work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), attachments: Vec::new(), model: String::new(), without_tools: false, client: None },
             Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 },
         ];
         let question = |at: usize| Approval { id: format!("a{at}"), call_id: format!("c{at}"), ..shown_to(&work_id) };
@@ -308,7 +308,7 @@ proptest! {
             if answer.decision == Decision::Approved {
                 let arguments = json!({});
                 let (tool, call_id) = (tool.clone(), call_id.clone());
-                events.push(Event::ToolStarted { work_id: work_id.clone(), dialogue: 0, index, call_id, tool, arguments });
+                events.push(Event::ToolStarted { work_id: work_id.clone(), dialogue: 0, index, call_id, tool, arguments, handed_off: None });
             }
             let status = if answer.decision == Decision::Approved { CallStatus::Done } else { CallStatus::Denied };
             events.push(Event::ToolFinished {
@@ -337,7 +337,7 @@ proptest! {
         let work_id = WorkId::new("w");
         let mut session = Session::new("", 0.0);
         session.apply(&Event::WorkStarted {
-            work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), attachments: Vec::new(), model: String::new(), without_tools: false,
+            work_id: work_id.clone(), message_id: "m".into(), content: "hi".into(), attachments: Vec::new(), model: String::new(), without_tools: false, client: None,
         }, 1.0);
         session.apply(&Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 }, 1.0);
         let mut places: Vec<usize> = cuts.into_iter().filter(|at| text.is_char_boundary(*at)).collect();

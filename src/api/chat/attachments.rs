@@ -134,7 +134,7 @@ pub(in crate::api) async fn prompt(
         all.await??.into_iter().map(|(attachment, picture)| (Arc::new(attachment), picture)).unzip();
     checked_together(&attachments)?;
     let pictures = pictures.into_iter().flatten().collect();
-    Ok(UserPrompt { text: message, attachments, pictures, without_tools: false })
+    Ok(UserPrompt { text: message, attachments, pictures, ..UserPrompt::default() })
 }
 
 /// Returns the attachment as it will be stored with the message, and the bytes of a picture.

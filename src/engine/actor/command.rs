@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::domain::{ApprovalAnswer, Chosen, ProjectId, Session, UserPrompt, When, WorkId};
+use crate::domain::{ApprovalAnswer, Chosen, ClientResult, ProjectId, Session, UserPrompt, When, WorkId};
 use crate::engine::approvals::{ApprovalResponse, RequestedRehearsal};
 use crate::engine::compress::Proposal;
 use crate::engine::documents::WorkFile;
@@ -49,6 +49,11 @@ pub enum Command {
         hash: String,
         wish: ApprovalResponse,
         reply: Reply<ApprovalAnswer>,
+    },
+    /// The results of calls that were handed to the program whose tools they are.
+    Deliver {
+        results: Vec<ClientResult>,
+        reply: Reply<WorkStarted>,
     },
     /// Starts the time to answer a question again.
     Hold {

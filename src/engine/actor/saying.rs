@@ -2,7 +2,7 @@
 
 use super::{Actor, CompactedBy, KEYS, MessageState, QueuedPrompt, Reply, WorkStarted};
 use crate::clock;
-use crate::domain::{Event, MOST_QUEUED, QueuedMessage, UserPrompt, When, WorkId};
+use crate::domain::{Chosen, ClientRequest, Event, MOST_QUEUED, QueuedMessage, UserPrompt, When, WorkId};
 use crate::engine::model_status::ModelState;
 use crate::engine::work::RunStart;
 use crate::engine::{EngineError, Tenant};
@@ -106,13 +106,14 @@ impl Actor {
             attachments: prompt.attachments,
             created_at: clock::now(),
             without_tools: prompt.without_tools,
+            client: prompt.client,
         }
     }
 
     async fn start(&mut self, message: QueuedMessage) -> Result<WorkStarted, EngineError> {
         let work_id = message.work_id.clone();
         let after = self.tenant.hub.last();
-        let model = self.tenant.models.status_of(&self.ledger.session.chosen).model;
+        let model = self.tenant.models.status_of(&self.chosen_by(message.client.as_deref())).model;
         self.ledger.fact(message.begins(model)).await?;
         self.start_run(work_id.clone(), RunStart::Question);
         self.changed();
@@ -166,6 +167,12 @@ impl Actor {
         Ok(())
     }
 
+    /// Returns the choice that counts for a message that came with this.
+    fn chosen_by(&self, client: Option<&ClientRequest>) -> Chosen {
+        let chosen = &self.ledger.session.chosen;
+        client.map_or_else(|| chosen.clone(), |client| client.chosen(chosen))
+    }
+
     fn queued(&self, id: &str) -> Result<QueuedMessage, EngineError> {
         self.ledger.session.queued(id).cloned().ok_or_else(|| EngineError::NotQueued(id.to_owned()))
     }
@@ -184,7 +191,7 @@ impl Actor {
         if prompt.attachments.iter().all(|file| file.picture.is_none()) {
             return Ok(());
         }
-        let model = self.tenant.models.status_of(&self.ledger.session.chosen);
+        let model = self.tenant.models.status_of(&self.chosen_by(prompt.client.as_deref()));
         // If there is no model at all, the run reports that.
         if !model.vision && model.state != ModelState::None {
             return Err(EngineError::CannotSee(model.label));

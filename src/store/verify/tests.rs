@@ -109,6 +109,7 @@ impl Fixture {
             call_id: call.to_owned(),
             tool: "write_file".to_owned(),
             arguments: json!({}),
+            handed_off: None,
         };
         let finished = |call: &str| Event::ToolFinished {
             work_id: work_id.clone(),
@@ -192,6 +193,7 @@ fn asked(work_id: &WorkId) -> Event {
         attachments: Vec::new(),
         model: "m".to_owned(),
         without_tools: false,
+                    client: None,
     }
 }
 
