@@ -1,5 +1,6 @@
 //! Configuration: environment variables override `.env`, and `.env` overrides `config.yml`. Both files are in the home.
 
+mod api;
 mod approvals;
 mod document;
 pub mod edit;
@@ -36,6 +37,7 @@ use crate::tools::{Policy, SearchEngine};
 use models::{ModelEntry, choose, configured, deepseek, endpoint, model_of, openai};
 use settings::SettingSource;
 
+pub use api::{ApiConfig, StepsShown};
 pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, USE_FILES};
 pub use environment::{Environment, is_set_by_process, known_variables, process_variables};
 pub use prices::Prices;
@@ -70,6 +72,7 @@ struct File {
     people_uids: Option<String>,
     fetch_allow_hosts: Vec<String>,
     retrieval: retrieval::Entry,
+    api: ApiConfig,
     approvals: approvals::Entry,
     undo: UndoEntry,
     /// By the id of a model, or the name that is sent to its server.
@@ -159,6 +162,8 @@ pub struct Config {
     pub sandbox: Level,
     pub fetch_allow_hosts: Vec<String>,
     pub retrieval: Retrieval,
+    /// The OpenAI API of this server.
+    pub api: ApiConfig,
     /// Which calls may run, and which a person is asked about.
     pub policy: Policy,
     /// Which tools the model can use.
@@ -309,6 +314,7 @@ impl Config {
             },
             fetch_allow_hosts: file.fetch_allow_hosts,
             retrieval: retrieval::settings(&file.retrieval)?,
+            api: file.api,
             policy: approvals::policy(&file.approvals)?,
             tools: file.tools,
             search_engine: tools::search_engine(&file.web_search, environment)?,

@@ -17,7 +17,7 @@ use crate::config::{Config, TlsPaths};
 use crate::engine::people::{People, PeopleUnusable};
 use crate::engine::{Homes, Runtime, TenantId, TenantRegistry, starter};
 use crate::sandbox::{Level, Sandbox};
-use crate::store::{Home, ServerContact, complete_move, is_unused};
+use crate::store::{ApiTokens, Home, ServerContact, complete_move, is_unused};
 
 /// Maximum duration of a shutdown before it is forced.
 const STOP_GRACE: Duration = Duration::from_secs(9);
@@ -163,11 +163,13 @@ pub async fn run(
     let bound = listener.local_addr()?;
     let code = (options.sign_in == SignIn::Required).then(clock::new_secret);
     let is_multi = config.people.is_multi();
+    let is_api_open = config.api.open;
     let token = config.token.clone().filter(|_| !is_multi);
     let (proxies, proxy_sign_in) = (config.people.trusted_proxies.clone(), config.people.proxy_sign_in.clone());
     let runtime = Runtime::start(config, home.path(), bound.port()).await?;
     let access = Access::new(bound, runtime.host_names.clone(), token).behind(&proxies).over_tls(tls.is_some());
     let access = access.signing_in_by(proxy_sign_in.as_ref());
+    let access = access.with_api(ApiTokens::new(home.path()), is_api_open);
     let access = code.iter().fold(access, |access, code| access.with_code(code));
     let sandbox = sandbox_info(&runtime.sandbox);
     let homes = match is_multi {

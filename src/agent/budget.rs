@@ -217,7 +217,7 @@ fn less(one: Usage, other: Usage) -> Usage {
 }
 
 /// Returns the most that a request of `input` tokens may use: the answer is as long as its body allows.
-fn worst_case(endpoint: &Endpoint, input: usize, body: &serde_json::Value) -> Usage {
+pub fn worst_case(endpoint: &Endpoint, input: usize, body: &serde_json::Value) -> Usage {
     let most =
         ["max_tokens", "max_completion_tokens", "max_output_tokens"].iter().find_map(|field| body.get(field)?.as_u64());
     let output_tokens = most.unwrap_or(ANSWER_TOKENS);

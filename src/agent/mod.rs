@@ -19,10 +19,10 @@ mod sent;
 pub mod title;
 mod turn;
 
-pub use budget::{Budget, UsagePeriod, UsedInPeriod};
+pub use budget::{Budget, Reservation, UsagePeriod, UsedInPeriod, worst_case};
 pub use calls::StopSignal;
 pub use fallback::Fallback;
-pub use limits::{AdminLimits, LimitCheck, LimitSource};
+pub use limits::{AdminLimits, LimitCheck, LimitReached, LimitSource};
 pub use recorder::{EventKind, OwnerChannels, OwnerMessage, RecordedEvent, Recorder};
 pub use run::{Run, RunEnd, RunLimits, Tasks, UntrustedSkills, finish_calls, run};
 pub use sent::AuthorLookup;

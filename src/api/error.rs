@@ -52,6 +52,8 @@ pub struct ApiError {
     pub retry_after: Option<u64>,
     /// Values that the message contains, by name.
     pub params: ErrorParams,
+    /// The field of the request that is wrong. Only the OpenAI API says it.
+    pub field: Option<String>,
 }
 
 /// What an error response says, for a path that says it in another form.
@@ -59,11 +61,12 @@ pub struct ApiError {
 pub(super) struct RefusedWith {
     pub code: &'static str,
     pub message: String,
+    pub field: Option<String>,
 }
 
 impl ApiError {
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), etag: None, retry_after: None, params: ErrorParams::new() }
+        Self { status, code, message: message.into(), etag: None, retry_after: None, params: ErrorParams::new(), field: None }
     }
 
     /// Returns the response for a handler that panicked.
@@ -84,6 +87,18 @@ impl ApiError {
     pub fn read_only_token() -> Self {
         let message = "this access token can only read; make one with the scope \"full\" to change anything";
         Self::new(StatusCode::FORBIDDEN, "read_only_token", message)
+    }
+
+    pub fn ask_token() -> Self {
+        let message = "this token is for the OpenAI API below /v1 only";
+        Self::new(StatusCode::FORBIDDEN, "ask_token", message)
+    }
+
+    /// The OpenAI API takes no cookies, and needs a token even on the own machine.
+    pub fn no_api_token() -> Self {
+        let message = "the OpenAI API needs Authorization: Bearer <token>; make a token with `miniclaw token add --scope ask`, \
+                       or under “Access tokens” of an account";
+        Self::new(StatusCode::UNAUTHORIZED, "signed_out", message)
     }
 
     pub fn single_mode() -> Self {
@@ -116,7 +131,7 @@ impl IntoResponse for ApiError {
             etag: self.etag,
             params: self.params,
         };
-        let refused = RefusedWith { code: self.code, message: body.message.clone() };
+        let refused = RefusedWith { code: self.code, message: body.message.clone(), field: self.field };
         let mut answer = (self.status, Json(body)).into_response();
         answer.extensions_mut().insert(refused);
         if let Some(seconds) = self.retry_after {

@@ -10,6 +10,7 @@ mod error;
 mod files;
 mod models;
 mod names;
+mod openai;
 mod openapi;
 mod projects;
 mod rejection;

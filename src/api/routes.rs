@@ -4,7 +4,7 @@ use axum::extract::DefaultBodyLimit;
 
 use super::routing::{Routes, route};
 use super::{
-    auth, chat, conversations, files, models, projects, requests, retrieval, security, sessions, socket, stats, status,
+    auth, chat, conversations, files, models, openai, projects, requests, retrieval, security, sessions, socket, stats, status,
     tools,
 };
 
@@ -62,6 +62,9 @@ pub fn add_all(routes: &mut impl Routes) {
     route!(routes, chat::events::all_events);
     route!(routes, chat::events::session_events);
     route!(routes, socket::endpoint::socket);
+    route!(routes, openai::models::list_models);
+    route!(routes, openai::models::retrieve_model);
+    route!(routes, openai::chat::chat_completions);
     route!(routes, conversations::conversation::list);
     route!(routes, conversations::conversation::create);
     route!(routes, conversations::conversation::read);

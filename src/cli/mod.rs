@@ -1,4 +1,4 @@
-//! The command line: serve, ask, init, doctor, verify, skills, people, eval, openapi, mock-llm.
+//! The command line: serve, ask, init, doctor, verify, skills, people, token, eval, openapi, mock-llm.
 
 mod ask;
 mod doctor;
@@ -9,6 +9,7 @@ mod mock;
 mod people;
 mod serve;
 mod skills;
+mod token;
 mod verify;
 
 use std::io::Write as _;
@@ -56,6 +57,8 @@ enum Command {
     Skills(skills::SkillsArguments),
     /// List and change the accounts of a server that is stopped, and make a home that of the first account.
     People(people::PeopleArguments),
+    /// Make, list and revoke the tokens with which programs use the OpenAI API.
+    Token(token::TokenArguments),
     /// Run the home's retrieval tests, or measure the data sets of an evaluation kit.
     Eval(eval::EvalArguments),
     /// Print the OpenAPI document of this version.
@@ -79,6 +82,7 @@ pub fn run() -> ExitCode {
         Command::Verify(verify) => verify::run(&verify),
         Command::Skills(wish) => skills::skills(&wish),
         Command::People(arguments) => people::run(arguments),
+        Command::Token(arguments) => token::run(arguments),
         Command::Eval(eval) => eval::eval(&eval),
         Command::Openapi => openapi(),
         Command::MockLlm(mock) => mock::mock(&mock),

@@ -132,6 +132,8 @@ pub struct AccessToken {
 pub enum TokenScope {
     /// Read what its person can read, and change nothing.
     Read,
+    /// Use the OpenAI API (docs/openai.md), and nothing else.
+    Ask,
     /// What its person can do in their own home.
     #[default]
     Full,

@@ -132,21 +132,11 @@ impl Session {
             }
             Event::WorkStarted { work_id, message_id, content, attachments, model, without_tools, client } => {
                 self.works.push(Arc::new(Work {
-                    work_id: work_id.clone(),
-                    created_at: at,
                     model: model.clone(),
                     project_id: self.project_id.clone(),
-                    foreign: false,
-                    instead_of: None,
                     without_tools: *without_tools,
                     client: client.clone(),
-                    dialogues: 0,
-                    usage: Default::default(),
-                    left_out: 0,
-                    requested: Vec::new(),
-                    requests: Vec::new(),
-                    finished_at: None,
-                    outcome: None,
+                    ..Work::begun(work_id.clone(), at)
                 }));
                 for file in attachments {
                     Taint::add(&mut self.taint, &Taint::Attachment(file.name.clone()));

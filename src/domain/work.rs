@@ -144,8 +144,31 @@ impl Outcome {
     }
 }
 
+impl Work {
+    /// Returns a work that has just begun, at this Unix time.
+    pub fn begun(work_id: WorkId, created_at: f64) -> Self {
+        Self {
+            work_id,
+            created_at,
+            model: String::new(),
+            project_id: None,
+            foreign: false,
+            instead_of: None,
+            without_tools: false,
+            client: None,
+            dialogues: 0,
+            usage: Usage::default(),
+            left_out: 0,
+            requested: Vec::new(),
+            requests: Vec::new(),
+            finished_at: None,
+            outcome: None,
+        }
+    }
+}
+
 /// Reads what a program sent from a session's file; what this version cannot read counts as nothing.
-fn lenient_client<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Arc<ClientRequest>>, D::Error> {
+pub fn lenient_client<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Arc<ClientRequest>>, D::Error> {
     let client = Option::<serde_json::Value>::deserialize(from)?;
     Ok(client.and_then(|client| serde_json::from_value(client).ok()).map(Arc::new))
 }

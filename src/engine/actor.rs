@@ -120,6 +120,7 @@ impl Actor {
     pub fn new(id: SessionId, loaded: Loaded, tenant: Arc<Tenant>) -> Self {
         if let Some(work) = loaded.session.waiting() {
             tenant.hub.resume(&id, &work.work_id);
+            tenant.client_works.note(&id, &loaded.session);
         }
         let ledger = Ledger::new(id, loaded, &tenant);
         Self {

@@ -76,6 +76,16 @@ impl Engine {
         // Before the message, so that nothing is missed.
         let subscription = self.tenant.hub.follow(id, None);
         let work_id = self.say(id, message).await?.work_id;
+        self.watched((id, work_id), subscription, over).await
+    }
+
+    /// Watches a work with a subscription that began before it.
+    pub(super) async fn watched(
+        &self,
+        (id, work_id): (&SessionId, WorkId),
+        subscription: Subscription,
+        over: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<WatchedWork, EngineError> {
         let View { session, last } = self.view(id).await?;
         let publications = subscription.publications(over);
         let later = publications.filter(move |published| std::future::ready(published.number > last));

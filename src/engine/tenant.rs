@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::approvals::Approvals;
+use super::client_turns::ClientWorks;
 use super::command_access::{CommandAccess, HomeOwner};
 use super::documents::{Documents, Listeners};
 use super::file_authors::FileAuthors;
@@ -65,6 +66,10 @@ pub struct Tenant {
     pub authors: Arc<FileAuthors>,
     pub runs: Runs,
     pub approvals: Approvals,
+    /// The works that programs began over the OpenAI API.
+    pub client_works: ClientWorks,
+    /// Held while the session of a program's message is looked for and its work begins.
+    pub(super) client_turns: tokio::sync::Mutex<()>,
     /// What the home has used of the limits.
     pub budget: Arc<Budget>,
     /// Where the pages of the list of conversations ended.
@@ -191,6 +196,8 @@ impl Tenant {
             authors,
             runs: Runs::default(),
             approvals: Approvals::default(),
+            client_works: ClientWorks::default(),
+            client_turns: tokio::sync::Mutex::default(),
             page_ends: PageEnds::default(),
             git: tokio::sync::Mutex::default(),
             closing: CancellationToken::new(),

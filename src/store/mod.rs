@@ -5,6 +5,7 @@
 //! and [`Tree`]; callers on the runtime use `spawn_blocking`.
 
 mod accounts;
+mod api_tokens;
 mod across;
 mod archives;
 mod aside;
@@ -81,6 +82,7 @@ mod variables;
 pub mod verify;
 mod weights;
 
+pub use api_tokens::{API_TOKEN_PREFIX, ApiTokens};
 pub use accounts::{AccountsUnusable, StoredAccounts};
 pub use archives::ArchiveKind;
 pub use beginning::beginning;
@@ -132,7 +134,7 @@ pub use settings::{Settings, SettingsFile, config_text, is_link, script_text};
 pub use shared::{SharedProjects, SharedState};
 pub use staged::StagedFile;
 pub use starter::{PlacedFile, is_unused, write_if_missing};
-pub use summaries::SessionSummary;
+pub use summaries::{ClientWork, SessionSummary};
 pub use trash::{DeletedFile, MAX_TRASHED, TrashedVersion};
 pub use tree::{OwnedHome, Tree, TreeChange, TreePath, TrustedContent};
 pub use tree_uploads::UploadCommit;

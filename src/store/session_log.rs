@@ -16,6 +16,7 @@ use super::fence::{Claim, blocking, fenced};
 use super::home::Home;
 use super::reading::DeletedSession;
 use super::session_list::SessionList;
+use super::usage::CountedWork;
 use super::session_writer::{JournalWriter, SessionWriter};
 use super::sessions::{CompactedFile, Loaded, RecordVersion};
 use crate::domain::{Message, NewPicture, Session, SessionId};
@@ -215,6 +216,13 @@ impl SessionLog {
         let id = id.clone();
         match self {
             Self::Folder(home) => fenced(home, claim, move |home| home.keep_pictures(&id, &pictures)).await,
+        }
+    }
+
+    /// Adds what a request used that belongs to no session to the log of usage.
+    pub async fn count_work(&self, claim: Claim, work: CountedWork) -> Result<(), StoreError> {
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.note_work(work)).await,
         }
     }
 

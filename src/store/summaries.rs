@@ -11,7 +11,7 @@ use super::home::Home;
 use super::session_file;
 use super::sessions::file_name;
 use crate::clock;
-use crate::domain::{Chosen, Outcome, ProjectId, Role, Session, SessionId, Usage, Work};
+use crate::domain::{ClientRequest, Chosen, Outcome, ProjectId, Role, Session, SessionId, Usage, Work, WorkId};
 
 /// The summary of a session for a list.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
@@ -34,6 +34,25 @@ pub struct SessionSummary {
     pub project_id: Option<ProjectId>,
     #[schema(value_type = Chosen)]
     pub chosen: Arc<Chosen>,
+    /// The works that programs began over the OpenAI API, also those in branches.
+    #[serde(skip)]
+    pub client_works: Arc<[ClientWork]>,
+}
+
+/// A work that a program began, by what finds it again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientWork {
+    pub work_id: WorkId,
+    pub key: String,
+    pub chain: String,
+    pub repeat_key: Option<String>,
+}
+
+impl ClientWork {
+    pub fn of(work_id: &WorkId, client: &ClientRequest) -> Self {
+        let ClientRequest { key, chain, repeat_key, .. } = client;
+        Self { work_id: work_id.clone(), key: key.clone(), chain: chain.clone(), repeat_key: repeat_key.clone() }
+    }
 }
 
 impl SessionSummary {
@@ -51,6 +70,7 @@ impl SessionSummary {
             turns: 0,
             project_id: None,
             chosen: Arc::default(),
+            client_works: Arc::default(),
         }
     }
 
@@ -69,6 +89,9 @@ impl SessionSummary {
             turns: turns.count(),
             project_id: session.project_id.clone(),
             chosen: Arc::new(session.chosen.clone()),
+            client_works: all_works(session)
+                .filter_map(|work| Some(ClientWork::of(&work.work_id, work.client.as_deref()?)))
+                .collect(),
         }
     }
 }
@@ -107,6 +130,10 @@ struct BranchHead {
 #[derive(Deserialize)]
 struct WorkHead {
     #[serde(default)]
+    work_id: WorkId,
+    #[serde(default, deserialize_with = "crate::domain::work::lenient_client")]
+    client: Option<Arc<ClientRequest>>,
+    #[serde(default)]
     usage: Usage,
     #[serde(default)]
     outcome: Option<Outcome>,
@@ -123,6 +150,8 @@ impl Home {
         let Ok(bytes) = self.sessions_dir().read(file_name(id)) else { return Ok(None) };
         if let Ok(head) = serde_json::from_slice::<Head>(&bytes) {
             let tokens = Usage::total_of(head.all_works().map(|work| &work.usage));
+            let of_client = |work: &WorkHead| Some(ClientWork::of(&work.work_id, work.client.as_deref()?));
+            let client_works = head.all_works().filter_map(of_client).collect();
             return Ok(Some(SessionSummary {
                 id: id.to_string(),
                 title: head.title,
@@ -135,6 +164,7 @@ impl Home {
                 turns: head.messages.turns,
                 project_id: head.project_id,
                 chosen: Arc::new(head.chosen),
+                client_works,
             }));
         }
         // The file has format version 1, or it is damaged.

@@ -263,6 +263,17 @@ impl Home {
         }
     }
 
+    /// Adds a work that belongs to no session: the log alone holds it.
+    pub(super) fn note_work(&self, work: CountedWork) -> Result<(), StoreError> {
+        let mut log = lock(self.usage_log());
+        let opened = match &mut *log {
+            Some(log) => log,
+            none => none.insert(UsageLog::open(self)?),
+        };
+        opened.append(vec![work], self);
+        Ok(())
+    }
+
     /// Returns the ended works in the files of sessions, deleted ones included, that were written since this time; without
     /// one, in all of them.
     fn ended_works(&self, since: Option<SystemTime>) -> Result<Vec<CountedWork>, StoreError> {

@@ -27,6 +27,17 @@ pub fn event(name: &str, id: Option<&EventId>, data: &impl Serialize) -> Vec<u8>
     bytes
 }
 
+/// The end of a stream of the OpenAI API.
+pub const DONE: &[u8] = b"data: [DONE]\n\n";
+
+/// Encodes an event without a name, as the OpenAI API does.
+pub fn data(data: &impl Serialize) -> Vec<u8> {
+    let mut bytes = b"data: ".to_vec();
+    serde_json::to_writer(&mut bytes, data).expect("chunks have string keys and finite numbers, so they are JSON");
+    bytes.extend_from_slice(b"\n\n");
+    bytes
+}
+
 /// Returns a response that sends the events until there are no more, with heartbeats while there are none.
 pub fn respond(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     let mut beat = interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);

@@ -15,6 +15,7 @@ use super::proxy_user::ProxyHeader;
 use crate::clock;
 use crate::config::ProxySignIn;
 use crate::engine::people::LoginLimiter;
+use crate::store::ApiTokens;
 
 /// Lifetime of the one-time link.
 const CODE_LIFE: Duration = Duration::from_secs(600);
@@ -24,6 +25,15 @@ const CODE_LIFE: Duration = Duration::from_secs(600);
 pub enum Credentials<'a> {
     Token(&'a str),
     Code(&'a str),
+}
+
+/// What a program of the OpenAI API has shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApiCredential {
+    /// The token of the server.
+    Server,
+    /// A token of its own, by its id.
+    Token(String),
 }
 
 /// The access rules and sign-ins of one bound server.
@@ -43,6 +53,10 @@ pub struct Access {
     token: Option<SecretString>,
     /// Digest of the one-time code and its expiry; `None` after its use.
     code: Mutex<Option<([u8; 32], Instant)>>,
+    /// The tokens of programs that use the OpenAI API.
+    api_tokens: Option<ApiTokens>,
+    /// Whether programs of this machine need none.
+    is_api_open: bool,
     limiter: LoginLimiter,
     /// Browsers seen signed in since the start, by the digests of their cookies.
     browsers: Mutex<BTreeMap<CookieDigest, Browser>>,
@@ -82,6 +96,8 @@ impl Access {
             proxy_header: None,
             token,
             code: Mutex::default(),
+            api_tokens: None,
+            is_api_open: false,
             limiter: LoginLimiter::default(),
             browsers: Mutex::default(),
         }
@@ -134,6 +150,34 @@ impl Access {
     pub fn signing_in_by(mut self, proxy: Option<&ProxySignIn>) -> Self {
         self.proxy_header = proxy.and_then(ProxyHeader::of);
         self
+    }
+
+    /// Lets programs use the OpenAI API with these tokens, or without one.
+    pub fn with_api(mut self, tokens: ApiTokens, is_open: bool) -> Self {
+        (self.api_tokens, self.is_api_open) = (Some(tokens), is_open);
+        self
+    }
+
+    /// Returns whether the OpenAI API needs no token: a person has said so, and nothing else here needs one.
+    pub fn is_api_open(&self) -> bool {
+        self.is_api_open && !self.needs_token()
+    }
+
+    /// Checks the token of a program that uses the OpenAI API: that of the server, or one of its own. A wrong one counts as a
+    /// failure of its source.
+    ///
+    /// # Errors
+    /// Returns the seconds to wait if the source has failed too often.
+    pub fn api_token(&self, given: &str, source: IpAddr) -> Result<Option<ApiCredential>, u64> {
+        self.limiter.check(source)?;
+        if self.token.as_ref().is_some_and(|token| equal(token.expose_secret(), given)) {
+            return Ok(Some(ApiCredential::Server));
+        }
+        let known = self.api_tokens.as_ref().and_then(|tokens| tokens.find(given)).map(ApiCredential::Token);
+        if known.is_none() {
+            self.limiter.record_failure(source);
+        }
+        Ok(known)
     }
 
     /// Sets a code that signs one browser in, once, within ten minutes.

@@ -35,6 +35,8 @@ pub struct Identity {
 pub enum Proof {
     /// The bearer token of a single-person server, or nothing, if it needs none.
     Server,
+    /// A token of a program that uses the OpenAI API of a single-person server, by its id.
+    ApiToken(String),
     /// The digest of the cookie of a browser that has signed in to a single-person server.
     Cookie(CookieDigest),
     /// The credential of an account, from a cookie.
@@ -46,7 +48,7 @@ pub enum Proof {
 impl Proof {
     pub fn credential(&self) -> Option<&Credential> {
         match self {
-            Self::Server | Self::Cookie(_) => None,
+            Self::Server | Self::ApiToken(_) | Self::Cookie(_) => None,
             Self::AccountCookie(credential) | Self::AccountBearer(credential) => Some(credential),
         }
     }
@@ -138,7 +140,7 @@ impl Caller {
         let engine = app.tenants.open(&person.tenant()).await?;
         let signed_out = match proof {
             Proof::Cookie(cookie) => Some(app.access.until_signed_out(cookie)),
-            Proof::Server | Proof::AccountCookie(_) | Proof::AccountBearer(_) => None,
+            Proof::Server | Proof::ApiToken(_) | Proof::AccountCookie(_) | Proof::AccountBearer(_) => None,
         };
         let is_page = has_secret(app, headers, &proof);
         let has_wrong_secret = !is_page && headers.contains_key(SECRET_HEADER);
@@ -154,6 +156,18 @@ impl Caller {
     /// Returns what has proved the caller's identity.
     pub fn proof(&self) -> &Proof {
         &self.proof
+    }
+
+    /// Returns the name of the credential that tells a program's conversations from those of others. It is no secret.
+    pub fn client_key(&self) -> String {
+        match &self.proof {
+            Proof::Server | Proof::Cookie(_) => "server".to_owned(),
+            Proof::ApiToken(id) => format!("token {id}"),
+            Proof::AccountCookie(credential) | Proof::AccountBearer(credential) => match credential {
+                Credential::SignIn(_) => "sign-in".to_owned(),
+                Credential::AccessToken { id, .. } => format!("token {id}"),
+            },
+        }
     }
 
     /// Requires a right that not everybody has.
@@ -246,6 +260,6 @@ fn is_page_secret(app: &App, secret: &str, proof: &Proof) -> bool {
         Proof::Server | Proof::Cookie(_) => app.secret.is(secret, None),
         Proof::AccountCookie(Credential::SignIn(sign_in)) => app.secret.is(secret, Some(&sign_in.id)),
         // Only a browser that has signed in has the page.
-        Proof::AccountCookie(Credential::AccessToken { .. }) | Proof::AccountBearer(_) => false,
+        Proof::ApiToken(_) | Proof::AccountCookie(Credential::AccessToken { .. }) | Proof::AccountBearer(_) => false,
     }
 }

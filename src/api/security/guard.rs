@@ -12,8 +12,9 @@ use axum::response::{IntoResponse, Response};
 use crate::api::app::App;
 use crate::api::conversations::envelope::{envelope_error, is_enveloped};
 use crate::api::error::ApiError;
+use crate::api::openai::error::openai_error;
 use crate::api::rejection::normalize_error_response;
-use crate::api::security::access::{CookieDigest, Credentials};
+use crate::api::security::access::{ApiCredential, CookieDigest, Credentials};
 use crate::api::security::audit;
 use crate::api::security::caller::{Identity, Proof};
 use crate::api::security::client::{Client, Peer};
@@ -21,9 +22,12 @@ use crate::api::security::person::Person;
 use crate::api::security::proxy_user::ProxyUser;
 use crate::domain::Account;
 use crate::engine::people::{Credential, NotAccepted, People};
+use crate::store::API_TOKEN_PREFIX;
 
 /// What the paths that take a form begin with: any site could send one to them, but not with our `Origin`.
 const PROJECTS: &str = "/api/projects/";
+/// What the paths of the OpenAI API begin with.
+const OPENAI: &str = "/v1";
 /// The path at which a request becomes a WebSocket.
 const SOCKET: &str = "/ws";
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -31,6 +35,7 @@ const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let is_enveloped = is_enveloped(request.uri().path());
+    let is_openai = is_openai(request.uri().path());
     let is_strict = is_strictly_https(&request);
     let answer = match check(&app, &request) {
         Ok(identity) => {
@@ -38,12 +43,13 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
                 request.extensions_mut().insert(identity);
             }
             let path = request.uri().path();
-            let is_api = path.starts_with("/api") || path == SOCKET || path == crate::api::aliases::OPERATIONS;
+            let is_api = path.starts_with("/api") || is_openai || path == SOCKET || path == crate::api::aliases::OPERATIONS;
             let answer = audit::recorded(&app, request, next).await;
             if is_api { normalize_error_response(answer).await } else { answer }
         }
         Err(error) => error.into_response(),
     };
+    let answer = if is_openai { openai_error(answer) } else { answer };
     let mut answer = harden(if is_enveloped { envelope_error(answer) } else { answer });
     if is_strict {
         answer.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, STRICT);
@@ -95,6 +101,12 @@ fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
     if changes && *request.method() != Method::DELETE {
         check_type(request)?;
     }
+    if is_openai(request.uri().path()) {
+        return program(app, request).map(Some);
+    }
+    if app.people.is_none() && shows_api_token(headers) {
+        return Err(ApiError::ask_token());
+    }
     let people = app.people.as_ref();
     if people.is_none() && !app.access.needs_token() {
         return Ok(Some(owner(Proof::Server)));
@@ -118,6 +130,46 @@ pub(super) fn identified(app: &App, request: &Request) -> Result<Identity, ApiEr
     }
 }
 
+/// Identifies a program that uses the OpenAI API. No cookie counts, so that no page of another site can have the browser of a
+/// person spend tokens.
+fn program(app: &App, request: &Request) -> Result<Identity, ApiError> {
+    let headers = request.headers();
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let bearer = match (given.next(), given.next()) {
+        (None, _) if app.people.is_none() && app.access.is_api_open() => return Ok(owner(Proof::Server)),
+        (None, _) | (Some(_), Some(_)) => return Err(ApiError::no_api_token()),
+        (Some(value), None) => value.to_str().ok().and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default(),
+    };
+    if let Some(people) = &app.people {
+        let identity = member(app, people, request)?;
+        return match identity.proof.credential() {
+            Some(credential) if !credential.may_change() => Err(ApiError::read_only_token()),
+            Some(_) | None => Ok(identity),
+        };
+    }
+    if app.access.is_api_open() {
+        // SDKs send whatever they are configured with.
+        return Ok(owner(Proof::Server));
+    }
+    let known = app.access.api_token(bearer, source(app, request)).map_err(ApiError::too_many_tries)?;
+    match known {
+        Some(ApiCredential::Server) => Ok(owner(Proof::Server)),
+        Some(ApiCredential::Token(id)) => Ok(owner(Proof::ApiToken(id))),
+        None => Err(ApiError::no_api_token()),
+    }
+}
+
+/// Returns whether a path is one of the OpenAI API.
+fn is_openai(path: &str) -> bool {
+    path.strip_prefix(OPENAI).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Returns whether a request carries a token of the OpenAI API.
+fn shows_api_token(headers: &HeaderMap) -> bool {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| value.to_str().ok());
+    given.any(|value| value.strip_prefix("Bearer ").is_some_and(|token| token.starts_with(API_TOKEN_PREFIX)))
+}
+
 /// Checks the credential of an account: a bearer token, if there is one, otherwise a cookie.
 fn member(app: &App, people: &People, request: &Request) -> Result<Identity, ApiError> {
     let headers = request.headers();
@@ -136,6 +188,9 @@ fn member(app: &App, people: &People, request: &Request) -> Result<Identity, Api
     match identified {
         Ok((_, Proof::AccountBearer(credential))) if !credential.may_change() && !reads(request) => {
             Err(ApiError::read_only_token())
+        }
+        Ok((_, Proof::AccountBearer(credential))) if credential.only_asks() && !is_openai(request.uri().path()) => {
+            Err(ApiError::ask_token())
         }
         Ok((person, proof)) => Ok(Identity { person, proof }),
         Err(NotAccepted::SignedOut) => Err(ApiError::signed_out()),

@@ -25,6 +25,11 @@ pub enum Credential {
 }
 
 impl Credential {
+    /// Returns whether it can only use the OpenAI API.
+    pub fn only_asks(&self) -> bool {
+        matches!(self, Self::AccessToken { scope: TokenScope::Ask, .. })
+    }
+
     /// Returns whether it can change anything.
     pub fn may_change(&self) -> bool {
         !matches!(self, Self::AccessToken { scope: TokenScope::Read, .. })

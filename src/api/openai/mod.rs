@@ -1,0 +1,14 @@
+//! The OpenAI API of this server (docs/openai.md): models, chat completions, responses and embeddings, as the API reference of
+//! OpenAI describes them, with this agent as a model.
+
+pub mod chat;
+mod chat_chunks;
+mod client_turn;
+pub mod error;
+mod fields;
+mod message;
+pub mod models;
+mod parameters;
+mod progress;
+mod raw;
+mod tools;

@@ -1,0 +1,95 @@
+//! `GET /v1/models`: the agent and the models alone, by the names that requests use.
+
+use axum::Json;
+use axum::extract::Path;
+use serde::Serialize;
+
+use super::error::{OpenAiErrorBody, model_not_found};
+use crate::api::error::ApiError;
+use crate::api::security::caller::Caller;
+use crate::domain::Chosen;
+use crate::engine::models::Models;
+
+/// The name of the agent with the model that is chosen.
+pub const AGENT: &str = "miniclaw";
+/// What the name of a model without the agent begins with.
+const RAW: &str = "raw/";
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct OpenAiModels {
+    object: &'static str,
+    data: Vec<OpenAiModel>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct OpenAiModel {
+    id: String,
+    object: &'static str,
+    /// Unix seconds; 0, because nobody knows.
+    created: u64,
+    owned_by: &'static str,
+}
+
+/// The model that a request names.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RequestedModel {
+    /// The agent, on this model or on the one that is chosen.
+    Agent(Option<String>),
+    /// The model alone.
+    Raw(Chosen),
+}
+
+impl RequestedModel {
+    /// # Errors
+    /// Returns `model_not_found` if there is no such model.
+    pub fn parse(name: &str, models: &Models) -> Result<Self, ApiError> {
+        let resolved = |model: &str| {
+            let chosen = Chosen { model: Some(model.to_owned()), ..Chosen::default() };
+            models.resolve(chosen).map_err(|_| model_not_found(name))
+        };
+        if name == AGENT {
+            return Ok(Self::Agent(None));
+        }
+        if let Some(model) = name.strip_prefix(RAW) {
+            return resolved(model).map(Self::Raw);
+        }
+        match name.strip_prefix(AGENT).and_then(|rest| rest.strip_prefix('/')) {
+            Some(model) => resolved(model).map(|chosen| Self::Agent(chosen.model)),
+            None => Err(model_not_found(name)),
+        }
+    }
+}
+
+/// Lists the models that requests can name.
+///
+/// `miniclaw` is the agent with the model that is chosen, `miniclaw/…` the agent on that model, and `raw/…` the model alone:
+/// without persona and tools, and nothing is kept but its usage.
+#[utoipa::path(get, path = "/v1/models", tag = "openai",
+    responses((status = 200, body = OpenAiModels), (status = 401, body = OpenAiErrorBody)))]
+pub async fn list_models(caller: Caller) -> Json<OpenAiModels> {
+    Json(OpenAiModels { object: "list", data: names(&caller).into_iter().map(model).collect() })
+}
+
+/// Returns one of the models that requests can name.
+#[utoipa::path(get, path = "/v1/models/{*id}", tag = "openai", params(("id" = String, Path)),
+    responses((status = 200, body = OpenAiModel), (status = 404, body = OpenAiErrorBody)))]
+pub async fn retrieve_model(caller: Caller, Path(id): Path<String>) -> Result<Json<OpenAiModel>, ApiError> {
+    RequestedModel::parse(&id, &caller.tenant().models)?;
+    Ok(Json(model(id)))
+}
+
+fn names(caller: &Caller) -> Vec<String> {
+    let ids: Vec<String> = caller.tenant().models.candidates().into_iter().map(|model| model.id).collect();
+    let plain = |id: &String| {
+        let plain = id.split('@').next().unwrap_or_default().to_owned();
+        let is_unique = ids.iter().filter(|other| other.split('@').next() == Some(&plain)).count() == 1;
+        if is_unique { plain } else { id.clone() }
+    };
+    let named: Vec<String> = ids.iter().map(plain).collect();
+    let of = |prefix: &str| named.iter().map(|name| format!("{prefix}{name}")).collect::<Vec<_>>();
+    [vec![AGENT.to_owned()], of("miniclaw/"), of(RAW)].concat()
+}
+
+fn model(id: String) -> OpenAiModel {
+    OpenAiModel { id, object: "model", created: 0, owned_by: AGENT }
+}

@@ -1,0 +1,63 @@
+//! `miniclaw token`: the tokens with which programs use the OpenAI API of a single-person server, also while it runs.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::home_dir;
+use crate::clock;
+use crate::domain::visible::visible;
+use crate::store::ApiTokens;
+
+#[derive(Args)]
+pub struct TokenArguments {
+    #[command(subcommand)]
+    command: TokenCommand,
+    /// The home.
+    #[arg(long, env = "MINICLAW_HOME", global = true)]
+    home: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum TokenCommand {
+    /// Make a token and print it. It is shown only now.
+    Add {
+        /// What the token can do. ask: use the OpenAI API below /v1, and nothing else.
+        #[arg(long, value_enum)]
+        scope: Scope,
+        /// What it is for.
+        #[arg(long, default_value = "")]
+        name: String,
+    },
+    /// List the tokens.
+    List,
+    /// Remove a token. Requests with it are refused from now on.
+    Revoke {
+        /// Its id, as `list` prints it.
+        id: String,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Scope {
+    Ask,
+}
+
+/// Runs the command.
+pub fn run(arguments: TokenArguments) -> anyhow::Result<ExitCode> {
+    let tokens = ApiTokens::new(&home_dir(arguments.home));
+    match arguments.command {
+        TokenCommand::Add { scope: Scope::Ask, name } => {
+            println!("{}", tokens.add(&name)?);
+            eprintln!("keep this token secret; it is not shown again");
+        }
+        TokenCommand::List => {
+            for token in tokens.list()? {
+                println!("{:<10} {:<5} {} {}", token.id, token.scope, clock::rfc3339(token.created_at), visible(&token.name));
+            }
+        }
+        TokenCommand::Revoke { id } => tokens.revoke(&id)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
