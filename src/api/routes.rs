@@ -65,6 +65,12 @@ pub fn add_all(routes: &mut impl Routes) {
     route!(routes, openai::models::list_models);
     route!(routes, openai::models::retrieve_model);
     route!(routes, openai::chat::chat_completions);
+    route!(routes, openai::responses::create::create_response);
+    route!(routes, openai::responses::stored::read_response);
+    route!(routes, openai::responses::stored::delete_response);
+    route!(routes, openai::responses::stored::cancel_response);
+    route!(routes, openai::responses::stored::input_items);
+    route!(routes, openai::embeddings::create_embeddings);
     route!(routes, conversations::conversation::list);
     route!(routes, conversations::conversation::create);
     route!(routes, conversations::conversation::read);

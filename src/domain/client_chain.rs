@@ -28,6 +28,8 @@ pub const WAITING_NOTICE: &str = "[This waits for your approval";
 pub struct ClientTurn {
     /// The credential, as in `ClientRequest::key`.
     pub key: String,
+    /// The chain's value before the first of these messages, if the program names what it follows.
+    pub base: Option<String>,
     /// The person's messages, the last one included, each in the form of [`person_text`].
     pub questions: Vec<String>,
     /// The answers as the program has them: all text between each of these messages and the next one.
@@ -83,7 +85,7 @@ pub fn person_text<'a>(words: &str, pictures: impl IntoIterator<Item = &'a str>)
 impl ClientTurn {
     /// Returns the chain: its beginning, and the value after each of the person's messages.
     pub fn chain(&self) -> Vec<String> {
-        let mut chain = vec![link("", &self.key)];
+        let mut chain = vec![self.base.clone().unwrap_or_else(|| link("", &self.key))];
         for question in &self.questions {
             let next = link(chain.last().map_or("", String::as_str), question);
             chain.push(next);
@@ -112,7 +114,7 @@ impl ClientTurn {
         {
             return Some(ChainPlace::Repeats(running.work_id.clone()));
         }
-        if self.questions.len() < 2 {
+        if self.questions.len() < 2 && self.base.is_none() {
             return None;
         }
         if let Some(next) = self.next_place(session, &before) {

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::actor::Command;
-use super::{Engine, EngineError, IfMissing, NewMessage, View, WatchedWork};
+use super::{Engine, EngineError, IfMissing, NewMessage, PublishedItem, View, WatchedWork};
 use crate::clock;
 use crate::domain::client_chain::{ChainPlace, ClientTurn, NextPlace};
-use crate::domain::{ClientResult, Message, Role, Session, SessionId, Taint, UserPrompt, When, WorkId};
+use crate::domain::{ClientResult, Event, Message, Role, Session, SessionId, Taint, UserPrompt, When, Work, WorkId};
 use crate::store::ClientWork;
 
 /// Maximum number of works that are found before their session's file says that it has them.
@@ -104,6 +104,8 @@ pub struct WorkHold {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OnDrop {
     Interrupt,
+    /// Interrupts the work, and deletes its session for good.
+    Discard,
     Nothing,
 }
 
@@ -111,6 +113,13 @@ impl WorkHold {
     /// Lets the work go on, whatever becomes of the request.
     pub fn release(&mut self) {
         self.on_drop = OnDrop::Nothing;
+    }
+
+    /// The work has ended: there is nothing to interrupt.
+    pub fn end(&mut self) {
+        if self.on_drop == OnDrop::Interrupt {
+            self.on_drop = OnDrop::Nothing;
+        }
     }
 }
 
@@ -122,8 +131,13 @@ impl Drop for WorkHold {
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (engine, session, work) = (self.engine.clone(), self.session.clone(), self.work.clone());
+        let on_drop = self.on_drop;
         runtime.spawn(async move {
-            if let Err(error) = engine.interrupt_work(&session, &work).await {
+            let done = match on_drop {
+                OnDrop::Discard => engine.discard(&session).await,
+                OnDrop::Interrupt | OnDrop::Nothing => engine.interrupt_work(&session, &work).await.map(drop),
+            };
+            if let Err(error) = done {
                 tracing::warn!(%session, %error, "a work whose program went away could not be stopped");
             }
         });
@@ -227,7 +241,25 @@ impl Engine {
     /// # Errors
     /// Returns an error if the sessions cannot be listed.
     pub async fn client_work(&self, key: &str, work_id: &WorkId) -> Result<Option<SessionId>, EngineError> {
-        self.find_client_work(|work| work.key == key && work.work_id == *work_id).await.map(|found| found.map(|it| it.0))
+        self.find_client_work(|work| work.is_of(key) && work.work_id == *work_id).await.map(|found| found.map(|it| it.0))
+    }
+
+    /// Interrupts this work, if it is under way, and waits until it has ended.
+    ///
+    /// # Errors
+    /// Returns an error if the session cannot be opened.
+    pub async fn stop_work(&self, id: &SessionId, work: &WorkId) -> Result<(), EngineError> {
+        let mut subscription = self.tenant.hub.follow(id, None);
+        if !self.interrupt_work(id, work).await? {
+            return Ok(());
+        }
+        while let Some(published) = subscription.live.recv().await {
+            let is_end = |event: &Event| matches!(event, Event::WorkFinished { work_id, .. } if work_id == work);
+            if matches!(&published.what, PublishedItem::Event(event) if is_end(event)) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Interrupts this work, if it is under way.
@@ -239,10 +271,19 @@ impl Engine {
         if is_running { self.interrupt(id).await } else { Ok(false) }
     }
 
+    /// Deletes a session for good: its program did not want it to be kept.
+    async fn discard(&self, id: &SessionId) -> Result<(), EngineError> {
+        self.delete(id).await?;
+        self.purge(id).await
+    }
+
     fn held(self: &Arc<Self>, session_id: SessionId, work: WatchedWork) -> ClientTurnWork {
         self.tenant.client_works.attach(&work.work_id);
+        let known = work.session.works.iter().find(|known| known.work_id == work.work_id);
+        let is_discarded = known.and_then(|known| known.client.as_ref()).is_some_and(|client| client.discard);
+        let on_drop = if is_discarded { OnDrop::Discard } else { OnDrop::Interrupt };
         let (session, work_id) = (session_id.clone(), work.work_id.clone());
-        let hold = WorkHold { engine: self.clone(), session, work: work_id, on_drop: OnDrop::Interrupt };
+        let hold = WorkHold { engine: self.clone(), session, work: work_id, on_drop };
         ClientTurnWork { session_id, work, hold }
     }
 
@@ -361,7 +402,7 @@ impl Engine {
         // A work that waits for results is under way; one that has them may have ended.
         let running = self.tenant.runs.list();
         let list = self.list().await?;
-        let stored = list.iter().filter(|summary| summary.client_works.iter().any(|work| work.key == key));
+        let stored = list.iter().filter(|summary| summary.client_works.iter().any(|work| work.is_of(key)));
         let stored = stored.filter_map(|summary| SessionId::parse(&summary.id).ok()).take(MAX_LOOKED_AT);
         let mut looked_at = std::collections::HashSet::new();
         for id in running.into_iter().chain(stored) {
@@ -369,7 +410,10 @@ impl Engine {
                 continue;
             }
             let Ok(View { session, .. }) = self.view(&id).await else { continue };
-            let of_key = session.works.iter().filter(|work| work.client.as_ref().is_some_and(|client| client.key == key));
+            let is_of = |work: &&Arc<Work>| {
+                work.client.as_ref().is_some_and(|client| ClientWork::of(&work.work_id, client).is_of(key))
+            };
+            let of_key = session.works.iter().filter(is_of);
             let mut calls = of_key.flat_map(|work| session.calls_of(&work.work_id)).filter(|call| call.handed_off);
             if calls.any(|call| results.iter().any(|result| call.id.as_ref() == Some(&result.call_id))) {
                 return Ok(Some(id));

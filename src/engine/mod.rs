@@ -12,6 +12,7 @@ pub mod command_access;
 mod compress;
 mod deletion;
 pub mod documents;
+pub mod embed_texts;
 pub mod embedder;
 mod error;
 pub mod export;

@@ -49,6 +49,11 @@ pub struct ClientWork {
 }
 
 impl ClientWork {
+    /// Returns whether a program with this credential began it, whatever tells its conversations apart.
+    pub fn is_of(&self, credential: &str) -> bool {
+        self.key.strip_prefix(credential).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    }
+
     pub fn of(work_id: &WorkId, client: &ClientRequest) -> Self {
         let ClientRequest { key, chain, repeat_key, .. } = client;
         Self { work_id: work_id.clone(), key: key.clone(), chain: chain.clone(), repeat_key: repeat_key.clone() }

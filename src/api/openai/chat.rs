@@ -17,13 +17,13 @@ use super::error::{OpenAiErrorBody, invalid, of_outcome};
 use super::fields::Fields;
 use super::message::read_messages;
 use super::models::RequestedModel;
+use super::page_address::PageAddress;
 use super::parameters::Parameters;
 use super::progress::{Delta, Progress};
 use super::raw;
 use crate::api::chat::sse::respond;
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
-use crate::api::security::client::Client;
 use crate::config::StepsShown;
 use crate::domain::Usage;
 use crate::domain::client_chain::{STEP_LINE, WAITING_NOTICE};
@@ -52,7 +52,7 @@ pub struct AnswerOptions {
               (status = 404, body = OpenAiErrorBody), (status = 429, body = OpenAiErrorBody)))]
 pub async fn chat_completions(
     caller: Caller,
-    client: Client,
+    page: PageAddress,
     headers: HeaderMap,
     request: Result<Json<Value>, JsonRejection>,
 ) -> Result<Response, ApiError> {
@@ -87,7 +87,7 @@ pub async fn chat_completions(
             let request = AgentRequest { model, conversation, parameters, naming, discard: false };
             let work = begin(&caller, request).await?;
             let writer = ChunkWriter::new(work.work.work_id.as_str(), name, has_usage);
-            let address = card_address(client, &headers, work.session_id.as_str());
+            let address = page.of_session(work.session_id.as_str());
             let steps = caller.tenant().runtime.config().api.steps;
             answer(work, AnswerOptions { writer, streams, ignored }, Shown { steps, address }).await
         }
@@ -108,13 +108,6 @@ impl Shown {
     }
 }
 
-/// Returns the address of a session's page.
-pub fn card_address(client: Client, headers: &HeaderMap, session: &str) -> String {
-    let scheme = if client.is_https { "https" } else { "http" };
-    let host = headers.get(axum::http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    format!("{scheme}://{host}/s/{session}")
-}
-
 async fn answer(turn: ClientTurnWork, options: AnswerOptions, shown: Shown) -> Result<Response, ApiError> {
     let ClientTurnWork { session_id, work, hold } = turn;
     let mut headers = ignored_header(&options.ignored);
@@ -122,7 +115,7 @@ async fn answer(turn: ClientTurnWork, options: AnswerOptions, shown: Shown) -> R
     for (name, value) in named {
         headers.extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
     }
-    let follower = Follower { progress: Progress::of(work), hold, writer: options.writer, shown, usage: Usage::default() };
+    let follower = Follower { progress: Progress::of(work, None), hold, writer: options.writer, shown, usage: Usage::default() };
     if options.streams {
         return Ok((headers, respond(follower.stream())).into_response());
     }
@@ -202,7 +195,7 @@ impl Follower {
                     return (writer.end("tool_calls", self.usage), None);
                 }
                 Some(Delta::Ended(outcome)) => {
-                    self.hold.release();
+                    self.hold.end();
                     let end = match of_outcome(&outcome) {
                         Some(error) => writer.failed(error),
                         None => writer.end(finish_reason(&outcome), self.usage),
@@ -253,7 +246,7 @@ impl Follower {
                     break;
                 }
                 Some(Delta::Ended(outcome)) => {
-                    self.hold.release();
+                    self.hold.end();
                     if let Some(error) = of_outcome(&outcome) {
                         return Err(error);
                     }

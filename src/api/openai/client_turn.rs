@@ -1,6 +1,6 @@
 //! A request to the agent: its message, the conversation that it belongs to, and the session that it names.
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use sha2::{Digest, Sha256};
 
 use super::error::invalid;
@@ -11,7 +11,7 @@ use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::clock;
 use crate::domain::client_chain::{ClientTurn, person_text};
-use crate::domain::{ClientRequest, ClientResult, Message, Role, SessionId, UserPrompt};
+use crate::domain::{ClientRequest, ClientResult, Message, Role, SessionId, UserPrompt, WorkId};
 use crate::engine::client_turns::{ClientMessage, ClientSession, ClientTurnWork};
 
 /// The session of the work, in requests and responses.
@@ -35,6 +35,10 @@ pub struct Naming {
     pub repeat_key: Option<String>,
     /// The session that the program names.
     pub session: Option<SessionId>,
+    /// The work that the message follows; the program does not send what was said before.
+    pub previous: Option<Previous>,
+    /// The program's conversation, to which the message is added.
+    pub conversation: Option<String>,
     pub goes_on: bool,
 }
 
@@ -55,9 +59,17 @@ impl Naming {
             salt: None,
             repeat_key: header(headers, IDEMPOTENCY_KEY).map(hash),
             session,
+            previous: None,
+            conversation: None,
             goes_on,
         })
     }
+}
+
+/// A work that a request follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Previous {
+    pub work: WorkId,
 }
 
 /// A request to the agent.
@@ -77,10 +89,7 @@ pub struct AgentRequest {
 pub async fn begin(caller: &Caller, request: AgentRequest) -> Result<ClientTurnWork, ApiError> {
     let AgentRequest { model, conversation, parameters, naming, discard } = request;
     let Conversation { instructions, mut entries } = conversation;
-    let key = match &naming.salt {
-        Some(salt) => format!("{} {}", caller.client_key(), hash(salt)),
-        None => caller.client_key(),
-    };
+    let Named { session, key, base } = named(caller, &naming).await?;
     let last_field = "messages";
     let Some(last) = entries.pop() else { return Err(invalid(last_field, "there is no message to answer")) };
     let user = match last {
@@ -88,16 +97,15 @@ pub async fn begin(caller: &Caller, request: AgentRequest) -> Result<ClientTurnW
         Entry::Result { .. } => {
             entries.push(last);
             let results = trailing_results(&entries);
-            return Ok(caller.engine.client_results(&key, results, caller.until_over()).await?);
+            return Ok(caller.engine.client_results(&caller.client_key(), results, caller.until_over()).await?);
         }
         Entry::Assistant { .. } => {
             let message = "the last message is a person's, or the result of a call; an answer cannot be continued";
             return Err(invalid(last_field, message));
         }
     };
-    let session = session_of(caller, &naming, &key).await?;
     let results = trailing_results(&entries);
-    let turn = turn_of(key.clone(), &entries, &user);
+    let turn = ClientTurn { base, ..turn_of(key.clone(), &entries, &user) };
     let history = history_of(&entries);
     let new = SessionId::parse(&clock::new_id())?;
     let prompt = prompt(caller, &new, user.text, user.files.into_iter().map(attached).collect()).await?;
@@ -123,16 +131,45 @@ pub async fn begin(caller: &Caller, request: AgentRequest) -> Result<ClientTurnW
     Ok(work)
 }
 
-/// Returns the session that a request names.
-async fn session_of(caller: &Caller, naming: &Naming, key: &str) -> Result<ClientSession, ApiError> {
-    if let Some(id) = &naming.session {
+/// What a request names.
+struct Named {
+    session: ClientSession,
+    /// What tells its conversations from others.
+    key: String,
+    /// The chain of the work that it follows.
+    base: Option<String>,
+}
+
+async fn named(caller: &Caller, naming: &Naming) -> Result<Named, ApiError> {
+    let credential = caller.client_key();
+    let key = match &naming.salt {
+        Some(salt) => format!("{credential} {}", hash(salt)),
+        None => credential.clone(),
+    };
+    if let Some(Previous { work }) = &naming.previous {
+        let missing = || ApiError {
+            field: Some("previous_response_id".to_owned()),
+            ..ApiError::new(StatusCode::NOT_FOUND, "not_found", "there is no such response")
+        };
+        let id = caller.engine.client_work(&credential, work).await?.ok_or_else(missing)?;
+        let session = caller.engine.view(&id).await?.session;
+        let known = session.works.iter().chain(session.branches.iter().flat_map(|branch| &branch.works));
+        let client = { known }.find(|known| known.work_id == *work).and_then(|known| known.client.clone());
+        let client = client.ok_or_else(missing)?;
+        let (key, base) = (client.key.clone(), Some(client.chain.clone()));
+        return Ok(Named { session: ClientSession::Named(id), key, base });
+    }
+    let session = if let Some(id) = &naming.session {
         caller.engine.view(id).await?;
-        return Ok(ClientSession::Named(id.clone()));
-    }
-    match &naming.chat {
-        Some(chat) => chat_session(key, chat).map(ClientSession::OfChat),
-        None => Ok(ClientSession::ByContent),
-    }
+        ClientSession::Named(id.clone())
+    } else if let Some(conversation) = &naming.conversation {
+        ClientSession::Named(chat_session(&credential, &format!("conversation {conversation}"))?)
+    } else if let Some(chat) = &naming.chat {
+        ClientSession::OfChat(chat_session(&credential, chat)?)
+    } else {
+        ClientSession::ByContent
+    };
+    Ok(Named { session, key, base: None })
 }
 
 /// Returns the session of a program's chat: the same id always gives the same one.

@@ -4,11 +4,14 @@
 pub mod chat;
 mod chat_chunks;
 mod client_turn;
+pub mod embeddings;
 pub mod error;
 mod fields;
 mod message;
 pub mod models;
+mod page_address;
 mod parameters;
 mod progress;
 mod raw;
+pub mod responses;
 mod tools;

@@ -79,13 +79,15 @@ pub async fn retrieve_model(caller: Caller, Path(id): Path<String>) -> Result<Js
 }
 
 fn names(caller: &Caller) -> Vec<String> {
-    let ids: Vec<String> = caller.tenant().models.candidates().into_iter().map(|model| model.id).collect();
-    let plain = |id: &String| {
-        let plain = id.split('@').next().unwrap_or_default().to_owned();
-        let is_unique = ids.iter().filter(|other| other.split('@').next() == Some(&plain)).count() == 1;
-        if is_unique { plain } else { id.clone() }
-    };
-    let named: Vec<String> = ids.iter().map(plain).collect();
+    let all = caller.tenant().models.candidates();
+    // The name that is sent to the provider, if no other model has it.
+    let named: Vec<&str> = all
+        .iter()
+        .map(|model| match all.iter().filter(|other| other.model == model.model).count() {
+            1 => model.model.as_str(),
+            _ => model.id.as_str(),
+        })
+        .collect();
     let of = |prefix: &str| named.iter().map(|name| format!("{prefix}{name}")).collect::<Vec<_>>();
     [vec![AGENT.to_owned()], of("miniclaw/"), of(RAW)].concat()
 }

@@ -53,11 +53,13 @@ pub struct Progress {
     has_text: bool,
     is_new_segment: bool,
     is_over: bool,
+    /// Number of hand-offs before what is told.
+    part: usize,
 }
 
 impl Progress {
-    /// Begins with what the work has done already, since its last calls were answered.
-    pub fn of(work: WatchedWork) -> Self {
+    /// Begins with what the work has done already: in this part, which a hand-off of calls ends, or in the last one.
+    pub fn of(work: WatchedWork, part: Option<usize>) -> Self {
         let WatchedWork { work_id, session, publications, .. } = work;
         let client = session.works.iter().find(|work| work.work_id == work_id).and_then(|work| work.client.clone());
         let mut progress = Self {
@@ -68,9 +70,24 @@ impl Progress {
             has_text: false,
             is_new_segment: false,
             is_over: false,
+            part: 0,
         };
-        progress.begin(&session);
+        progress.begin(&session, part);
         progress
+    }
+
+    pub fn work_id(&self) -> &WorkId {
+        &self.work_id
+    }
+
+    /// Returns the number of hand-offs before what is told.
+    pub fn part(&self) -> usize {
+        self.part
+    }
+
+    /// Returns what is known without waiting.
+    pub fn pending(&mut self) -> Vec<Delta> {
+        self.pending.drain(..).collect()
     }
 
     /// Returns the next thing; `None` after the end, or if the work cannot be followed any more.
@@ -92,7 +109,7 @@ impl Progress {
         }
     }
 
-    fn begin(&mut self, session: &Session) {
+    fn begin(&mut self, session: &Session, part: Option<usize>) {
         let is_answer = |m: &&Arc<Message>| m.role == Role::Assistant && m.work_id.as_ref() == Some(&self.work_id);
         let messages: Vec<_> = session.messages.iter().filter(is_answer).cloned().collect();
         for message in &messages {
@@ -106,15 +123,17 @@ impl Progress {
             if handed.peek().is_none() {
                 continue;
             }
-            if message.tool_calls.iter().any(ToolCall::is_away) {
-                let away: Vec<_> = handed.filter(|call| call.is_away()).map(|call| self.handed(call)).collect();
-                self.pending.extend(away.into_iter().map(Delta::Call));
+            let is_away = message.tool_calls.iter().any(ToolCall::is_away);
+            if is_away || part == Some(self.part) {
+                let calls: Vec<_> = handed.filter(|call| !is_away || call.is_away()).map(|call| self.handed(call)).collect();
+                self.pending.extend(calls.into_iter().map(Delta::Call));
                 self.pending.push_back(Delta::HandedOff);
-            } else {
-                // The program has this already.
-                self.pending.clear();
-                self.has_text = false;
+                return;
             }
+            // The program has this already.
+            self.pending.clear();
+            self.has_text = false;
+            self.part += 1;
         }
         let waiting = session.unanswered(&self.work_id).into_iter().next();
         if let Some(approval) = waiting {

@@ -1,5 +1,7 @@
 //! A model alone: the conversation of a request as it is, and the model's answer as it comes.
 
+use std::collections::VecDeque;
+
 use axum::Json;
 use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
@@ -12,10 +14,10 @@ use super::chat_chunks::{ChunkWriter, WholeAnswer};
 use super::error::{invalid, of_provider, unsupported};
 use super::message::{Conversation, Entry, EntryFile, UserEntry};
 use super::parameters::Parameters;
-use super::progress::HandedCall;
+use super::progress::{Delta, HandedCall};
 use crate::api::chat::sse::respond;
 use crate::api::error::ApiError;
-use crate::domain::{Attachment, NewPicture, ToolSpec, Usage};
+use crate::domain::{Attachment, NewPicture, Outcome, ToolSpec, Usage};
 use crate::engine::raw_turns::RawAnswer;
 use crate::provider::{
     CallRequest, ChatMessage, Finish, ModelRequest, PictureSender, ProviderError, RequestPicture, StreamChunk,
@@ -83,6 +85,57 @@ pub async fn answer(answer: RawAnswer, options: AnswerOptions) -> Result<Respons
         return Ok((headers, respond(reader.stream())).into_response());
     }
     Ok((headers, Json(reader.whole().await?)).into_response())
+}
+
+/// The answer of a model as things that a work does. Its calls are told once they are complete.
+pub struct RawDeltas {
+    reader: Reader,
+    pending: VecDeque<Delta>,
+    calls: Vec<HandedCall>,
+    is_over: bool,
+}
+
+impl RawDeltas {
+    pub fn new(answer: RawAnswer) -> Self {
+        let writer = ChunkWriter::new(answer.id.as_str(), String::new(), false);
+        let reader = Reader { answer, writer, usage: Usage::default(), finish: Finish::Stop };
+        Self { reader, pending: VecDeque::new(), calls: Vec::new(), is_over: false }
+    }
+
+    /// Returns the next thing; `None` after the end.
+    ///
+    /// # Errors
+    /// Returns the error of the provider.
+    pub async fn next(&mut self) -> Result<Option<Delta>, ProviderError> {
+        loop {
+            if let Some(delta) = self.pending.pop_front() {
+                return Ok(Some(delta));
+            }
+            if self.is_over {
+                return Ok(None);
+            }
+            match self.reader.next().await? {
+                Some(Piece::Text(text)) => return Ok(Some(Delta::Text(text))),
+                Some(Piece::Thought(text)) => return Ok(Some(Delta::Thought(text))),
+                Some(Piece::Call(_, call)) => self.calls.push(call),
+                Some(Piece::Arguments(index, more)) => {
+                    if let Some(call) = self.calls.get_mut(index as usize) {
+                        call.arguments.push_str(&more);
+                    }
+                }
+                None => {
+                    self.is_over = true;
+                    self.pending.extend(self.calls.drain(..).map(Delta::Call));
+                    self.pending.push_back(Delta::Usage(self.reader.usage));
+                    self.pending.push_back(Delta::Ended(match self.reader.finish {
+                        Finish::Stop | Finish::ToolCalls => Outcome::Done,
+                        Finish::Length => Outcome::Length,
+                        Finish::Refusal => Outcome::Refusal,
+                    }));
+                }
+            }
+        }
+    }
 }
 
 struct Reader {

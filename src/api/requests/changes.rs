@@ -209,7 +209,7 @@ fn parts(before: &Opened<'_>, now: &Opened<'_>) -> Vec<RequestChange> {
             part.and_then(|part| part.text.as_deref()).and_then(|hash| of.text(hash)).unwrap_or_default()
         };
         let (old, new) = (text(before, was), text(now, Some(part)));
-        let origin = if part.file.is_some() { Origin::File } else { Origin::Text };
+        let origin = Origin::of_part(part);
         let moved = how == ChangeKind::Moved;
         changes.push(RequestChange {
             origin: Some(origin),
@@ -226,7 +226,7 @@ fn parts(before: &Opened<'_>, now: &Opened<'_>) -> Vec<RequestChange> {
 
 /// Lists added and removed messages, counted by origin.
 fn messages(old: &[Piece], new: &[Piece]) -> Vec<RequestChange> {
-    let is_message = |piece: &&Piece| !matches!(piece.origin, Origin::Tools | Origin::File | Origin::Text);
+    let is_message = |piece: &&Piece| piece.origin.is_message();
     let tally = |pieces: &[Piece]| {
         let mut counts: HashMap<String, usize> = HashMap::new();
         for piece in pieces.iter().filter(is_message) {
@@ -243,7 +243,7 @@ fn messages(old: &[Piece], new: &[Piece]) -> Vec<RequestChange> {
 fn gone(pieces: &[Piece], mut others: HashMap<String, usize>, how: ChangeKind) -> Vec<RequestChange> {
     let mut changes: Vec<RequestChange> = Vec::new();
     for piece in pieces {
-        if matches!(piece.origin, Origin::Tools | Origin::File | Origin::Text) {
+        if !piece.origin.is_message() {
             continue;
         }
         let left = others.entry(piece.text.clone().unwrap_or_default()).or_default();

@@ -15,6 +15,7 @@ use crate::engine::{Tenant, blocking};
 use crate::prompt::budget::MESSAGE_OVERHEAD;
 use crate::prompt::pictures::are_from_tools;
 use crate::prompt::sent::{content, put_together};
+use crate::prompt::system::CLIENT_LABEL;
 use crate::prompt::tokens::of_message;
 use crate::store::{Home, StoreError};
 
@@ -75,12 +76,30 @@ pub enum Origin {
     File,
     /// Other text of the system prompt.
     Text,
+    /// The instructions of a program that uses the OpenAI API.
+    Client,
     History,
     /// Text that RAG mode retrieved.
     Retrieval,
     Question,
     /// Tool calls and results after the question.
     Work,
+}
+
+impl Origin {
+    /// Returns the origin of a part of the system prompt.
+    pub fn of_part(part: &SentPart) -> Self {
+        match part.file {
+            Some(_) => Self::File,
+            None if part.label == CLIENT_LABEL => Self::Client,
+            None => Self::Text,
+        }
+    }
+
+    /// Returns whether it is that of a message.
+    pub fn is_message(self) -> bool {
+        !matches!(self, Self::Tools | Self::File | Self::Text | Self::Client)
+    }
 }
 
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
@@ -248,7 +267,7 @@ impl Opened<'_> {
             Some(hash) => self.text(hash),
             None => Some(String::new()),
         };
-        let origin = if part.file.is_some() { Origin::File } else { Origin::Text };
+        let origin = Origin::of_part(part);
         Piece {
             file: part.file.clone(),
             lines: part.lines,
