@@ -121,12 +121,13 @@ impl CallRunner<'_> {
         if asked.is_empty() {
             return Ok(());
         }
-        let unrecorded = wanted.iter().filter(|wanted| wanted.approval.is_none() && !wanted.is_away).map(|wanted| RequestedCall {
-            index: wanted.index,
-            call_id: wanted.request.id.clone(),
-            tool: wanted.request.name.clone(),
-            arguments: wanted.request.arguments.clone(),
-        });
+        let unrecorded =
+            wanted.iter().filter(|wanted| wanted.approval.is_none() && !wanted.is_away).map(|wanted| RequestedCall {
+                index: wanted.index,
+                call_id: wanted.request.id.clone(),
+                tool: wanted.request.name.clone(),
+                arguments: wanted.request.arguments.clone(),
+            });
         recorder.request(unrecorded.collect()).await?;
         for (index, asked, question) in asked {
             let approval = self.approval(asked, question, recorder);

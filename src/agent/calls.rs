@@ -144,12 +144,7 @@ impl ProposedCall {
                 None => String::new(),
             };
             let request = CallRequest { id: call.id.clone().unwrap_or_default(), name: call.tool.clone(), arguments };
-            Self {
-                index: call.index.unwrap_or(0),
-                request,
-                approval: call.approval.clone(),
-                is_away: call.is_away(),
-            }
+            Self { index: call.index.unwrap_or(0), request, approval: call.approval.clone(), is_away: call.is_away() }
         });
         let work = session.works.iter().find(|work| work.work_id == *work_id);
         let requested = work.into_iter().flat_map(|work| &work.requested).cloned().map(|call| {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::domain::{
-    Approval, CallApproval, Event, HandOff, Message, Reasoning, ReasoningItem, RecordedAnswer, RequestedCall, Role, Session,
-    StatusKind, WorkId,
+    Approval, CallApproval, Event, HandOff, Message, Reasoning, ReasoningItem, RecordedAnswer, RequestedCall, Role,
+    Session, StatusKind, WorkId,
 };
 
 /// An event on its way to the task that owns the session.
@@ -350,7 +350,7 @@ mod tests {
                 attachments: Vec::new(),
                 model,
                 without_tools: false,
-                    client: None,
+                client: None,
             },
             0.0,
         );

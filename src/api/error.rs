@@ -42,7 +42,7 @@ pub struct ErrorBody {
     pub params: ErrorParams,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ApiError {
     pub status: StatusCode,
     pub code: &'static str,
@@ -66,7 +66,15 @@ pub(super) struct RefusedWith {
 
 impl ApiError {
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), etag: None, retry_after: None, params: ErrorParams::new(), field: None }
+        Self {
+            status,
+            code,
+            message: message.into(),
+            etag: None,
+            retry_after: None,
+            params: ErrorParams::new(),
+            field: None,
+        }
     }
 
     /// Returns the response for a handler that panicked.

@@ -4,8 +4,8 @@ use axum::extract::DefaultBodyLimit;
 
 use super::routing::{Routes, route};
 use super::{
-    auth, chat, conversations, files, models, openai, projects, requests, retrieval, security, sessions, socket, stats, status,
-    tools,
+    auth, chat, conversations, files, models, openai, projects, requests, retrieval, security, sessions, socket, stats,
+    status, tools,
 };
 
 /// Maximum bytes of an imported session, which contains its compacted messages and its pictures.

@@ -26,7 +26,10 @@ not built into it. Build it with <code>make build</code>, or use the API: <a hre
 /// error.
 pub async fn asset(State(app): State<App>, peer: Peer, uri: Uri, headers: HeaderMap) -> Response {
     let path = uri.path().trim_start_matches('/');
-    if path.starts_with("api/") || path == "api" {
+    if ["api", "v1"]
+        .iter()
+        .any(|api| path.strip_prefix(api).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    {
         let message = format!("there is no {}; GET /api/docs shows what there is", uri.path());
         return ApiError::new(StatusCode::NOT_FOUND, "no_such_endpoint", message).into_response();
     }

@@ -54,7 +54,13 @@ pub fn run(arguments: TokenArguments) -> anyhow::Result<ExitCode> {
         }
         TokenCommand::List => {
             for token in tokens.list()? {
-                println!("{:<10} {:<5} {} {}", token.id, token.scope, clock::rfc3339(token.created_at), visible(&token.name));
+                println!(
+                    "{:<10} {:<5} {} {}",
+                    token.id,
+                    token.scope,
+                    clock::rfc3339(token.created_at),
+                    visible(&token.name)
+                );
             }
         }
         TokenCommand::Revoke { id } => tokens.revoke(&id)?,

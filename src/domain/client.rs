@@ -134,6 +134,17 @@ impl ClientRequest {
         (!text.is_empty()).then(|| defang(text).replace("<!--", "< !--"))
     }
 
+    /// Returns what is kept once the work has ended: what finds it again, and the names of its tools.
+    pub fn ended(&self) -> Self {
+        let named = |tool: &ClientTool| ClientTool {
+            name: tool.name.clone(),
+            description: String::new(),
+            parameters: Value::Null,
+        };
+        let tools = self.tools.iter().map(named).collect();
+        Self { instructions: None, tools, form: AnswerForm::default(), ..self.clone() }
+    }
+
     /// Returns what a session has chosen, with what the program has chosen for this work.
     pub fn chosen(&self, chosen: &Chosen) -> Chosen {
         let thinking = self.form.effort.as_deref().map(|effort| !matches!(effort, "none" | "minimal"));
@@ -187,6 +198,20 @@ mod tests {
         let long = ClientRequest { instructions: Some("é".repeat(30_000)), ..ClientRequest::default() };
         assert_eq!(long.part().unwrap().chars().count(), MAX_SYSTEM_PROMPT);
         assert_eq!(ClientRequest { instructions: Some(" \n".to_owned()), ..ClientRequest::default() }.part(), None);
+    }
+
+    #[test]
+    fn ended_work_keeps_what_finds_it_and_no_texts() {
+        let told = ClientTool { description: "long".to_owned(), parameters: json!({"type": "object"}), ..tool("look") };
+        let client = ClientRequest {
+            key: "k".to_owned(),
+            chain: "c".to_owned(),
+            instructions: Some("long".to_owned()),
+            tools: vec![told],
+            ..ClientRequest::default()
+        };
+        let kept = ClientRequest { instructions: None, tools: vec![tool("look")], ..client.clone() };
+        assert_eq!(client.ended(), kept);
     }
 
     #[test]

@@ -151,7 +151,8 @@ impl ClientTurn {
         if session.running().is_some() {
             return None;
         }
-        let is_question = |m: &&std::sync::Arc<Message>| m.role == Role::User && m.work_id.as_ref() == Some(&later.work_id);
+        let is_question =
+            |m: &&std::sync::Arc<Message>| m.role == Role::User && m.work_id.as_ref() == Some(&later.work_id);
         let rewind = session.messages.iter().find(is_question)?.id.clone()?;
         Some(NextPlace { rewind: Some(rewind), restore: None })
     }
@@ -168,7 +169,8 @@ impl ClientTurn {
             return false;
         };
         // Those before the last question. A repeated request has no answer to it.
-        let is_repeated = turns[end].work.is_some_and(|work| work.client.as_ref().is_some_and(|c| c.chain == self.head()));
+        let is_repeated =
+            turns[end].work.is_some_and(|work| work.client.as_ref().is_some_and(|c| c.chain == self.head()));
         let ours = &turns[..if is_repeated { end } else { end + 1 }];
         let fits = |(turn, theirs): (&AnsweredTurn<'_>, &String)| turn.is_answered_by(theirs);
         let answers = self.answers.iter().take(self.questions.len().saturating_sub(1));

@@ -64,7 +64,7 @@ mod tests {
             attachments: Vec::new(),
             model: "mock".to_owned(),
             without_tools: false,
-                    client: None,
+            client: None,
         }
     }
 

@@ -103,7 +103,7 @@ mod tests {
             attachments: Vec::new(),
             created_at: 1.0,
             without_tools: false,
-                    client: None,
+            client: None,
         }
     }
 

@@ -26,7 +26,8 @@ impl Session {
         for work in self.works.iter().filter(|work| work.finished_at.is_none()) {
             let id = &work.work_id;
             if waiting.as_ref() == Some(id) {
-                let begun = self.calls_of(id).filter(|call| call.status == Some(CallStatus::Running) && !call.is_away());
+                let begun =
+                    self.calls_of(id).filter(|call| call.status == Some(CallStatus::Running) && !call.is_away());
                 events.extend(begun.map(|call| close(id, call, (CallStatus::Interrupted, INTERRUPTED_OUTPUT))));
                 continue;
             }

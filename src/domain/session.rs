@@ -292,6 +292,8 @@ impl Session {
         }
         work.finished_at = Some(at);
         work.requested.clear();
+        // Its texts would be in the file once for each work.
+        work.client = work.client.take().map(|client| Arc::new(client.ended()));
         work.outcome = Some(outcome.clone());
         self.give_back(work_id);
         if *outcome == Outcome::Done {

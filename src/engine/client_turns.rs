@@ -241,7 +241,9 @@ impl Engine {
     /// # Errors
     /// Returns an error if the sessions cannot be listed.
     pub async fn client_work(&self, key: &str, work_id: &WorkId) -> Result<Option<SessionId>, EngineError> {
-        self.find_client_work(|work| work.is_of(key) && work.work_id == *work_id).await.map(|found| found.map(|it| it.0))
+        self.find_client_work(|work| work.is_of(key) && work.work_id == *work_id)
+            .await
+            .map(|found| found.map(|it| it.0))
     }
 
     /// Interrupts this work, if it is under way, and waits until it has ended.
@@ -298,7 +300,11 @@ impl Engine {
     ) -> Result<Option<(SessionId, WorkId)>, EngineError> {
         let recent = {
             let state = self.tenant.client_works.state();
-            let found = state.recent.values().filter(|(_, work)| fits(work)).max_by(|a, b| a.1.work_id.as_str().cmp(b.1.work_id.as_str()));
+            let found = state
+                .recent
+                .values()
+                .filter(|(_, work)| fits(work))
+                .max_by(|a, b| a.1.work_id.as_str().cmp(b.1.work_id.as_str()));
             found.map(|(id, work)| (id.clone(), work.work_id.clone()))
         };
         if let Some((id, work)) = recent

@@ -32,7 +32,12 @@ impl Tenant {
     ///
     /// # Errors
     /// Returns an error if there is no such model, or if it does not answer.
-    pub async fn embed(&self, model: &str, side: EmbeddingInput, texts: Vec<String>) -> Result<EmbeddedTexts, NotEmbedded> {
+    pub async fn embed(
+        &self,
+        model: &str,
+        side: EmbeddingInput,
+        texts: Vec<String>,
+    ) -> Result<EmbeddedTexts, NotEmbedded> {
         let (embedders, model) = (self.runtime.embedders.clone(), model.to_owned());
         let embedded = tokio::task::spawn_blocking(move || {
             let embedder = embedders.get()?.ok_or(NotEmbedded::None)?;

@@ -104,7 +104,8 @@ impl RawTurn {
             Some(usage) => usage,
             None if received.is_empty() => return,
             None => {
-                let (input_tokens, output_tokens) = (self.input as u64, self.tenant.runtime.tokens.count(received) as u64);
+                let (input_tokens, output_tokens) =
+                    (self.input as u64, self.tenant.runtime.tokens.count(received) as u64);
                 let estimated_tokens = input_tokens + output_tokens;
                 Usage { input_tokens, output_tokens, estimated_tokens, ..Usage::default() }
             }

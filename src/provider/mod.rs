@@ -183,7 +183,13 @@ pub struct ModelRequest {
 
 impl Default for ModelRequest {
     fn default() -> Self {
-        Self { messages: Vec::new(), tools: Arc::from([]), temperature: None, max_tokens: None, form: AnswerForm::default() }
+        Self {
+            messages: Vec::new(),
+            tools: Arc::from([]),
+            temperature: None,
+            max_tokens: None,
+            form: AnswerForm::default(),
+        }
     }
 }
 

@@ -90,7 +90,10 @@ impl ApiTokens {
     pub fn add(&self, name: &str) -> Result<String> {
         let name = name.trim();
         if name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
-            return Err(Error::new(ErrorKind::InvalidInput, format!("a name is a line of at most {MAX_NAME} characters")));
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!("a name is a line of at most {MAX_NAME} characters"),
+            ));
         }
         let token = format!("{API_TOKEN_PREFIX}{}", clock::new_secret());
         self.change(|tokens| {

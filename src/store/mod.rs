@@ -5,8 +5,8 @@
 //! and [`Tree`]; callers on the runtime use `spawn_blocking`.
 
 mod accounts;
-mod api_tokens;
 mod across;
+mod api_tokens;
 mod archives;
 mod aside;
 mod atomic;
@@ -82,8 +82,8 @@ mod variables;
 pub mod verify;
 mod weights;
 
-pub use api_tokens::{API_TOKEN_PREFIX, ApiTokens};
 pub use accounts::{AccountsUnusable, StoredAccounts};
+pub use api_tokens::{API_TOKEN_PREFIX, ApiTokens};
 pub use archives::ArchiveKind;
 pub use beginning::beginning;
 pub use cache::Caches;

@@ -16,9 +16,9 @@ use super::fence::{Claim, blocking, fenced};
 use super::home::Home;
 use super::reading::DeletedSession;
 use super::session_list::SessionList;
-use super::usage::CountedWork;
 use super::session_writer::{JournalWriter, SessionWriter};
 use super::sessions::{CompactedFile, Loaded, RecordVersion};
+use super::usage::CountedWork;
 use crate::domain::{Message, NewPicture, Session, SessionId};
 
 /// The backend that stores the sessions of one home. Cheap to clone.

@@ -11,7 +11,7 @@ use super::home::Home;
 use super::session_file;
 use super::sessions::file_name;
 use crate::clock;
-use crate::domain::{ClientRequest, Chosen, Outcome, ProjectId, Role, Session, SessionId, Usage, Work, WorkId};
+use crate::domain::{Chosen, ClientRequest, Outcome, ProjectId, Role, Session, SessionId, Usage, Work, WorkId};
 
 /// The summary of a session for a list.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]

@@ -62,3 +62,37 @@ impl ToolSet {
         Ok(self.with(Self::new(tools.collect())?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{AnswerForm, ClientTool, Session, SessionId};
+
+    fn client(tool_choice: ToolChoice) -> ClientRequest {
+        let tool = |name: &str| ClientTool {
+            name: name.to_owned(),
+            description: String::new(),
+            // No validator can be made of it, and none is needed.
+            parameters: serde_json::json!({"type": "object", "properties": {"x": {"$ref": "https://example.com/x"}}}),
+        };
+        let form = AnswerForm { tool_choice, ..AnswerForm::default() };
+        ClientRequest { tools: vec![tool("look"), tool("see")], form, ..ClientRequest::default() }
+    }
+
+    #[tokio::test]
+    async fn calls_are_handed_off_with_whatever_arguments() {
+        let tools = ToolSet::default().with_client(&client(ToolChoice::Auto)).unwrap();
+        assert!(tools.is_of_client("look") && !tools.is_of_client("other"));
+        let (id, session) = (SessionId::parse("s").unwrap(), Session::new("", 0.0));
+        let prepared = tools.prepare("look", r#"{"x": [1]}"#, ToolContext::new(&id, "c", &session)).await.unwrap();
+        assert!(prepared.call.is_handed_off());
+        assert!(prepared.call.run(RunOptions::default()).await.is_err(), "it is never run here");
+        assert!(tools.prepare("look", "{", ToolContext::new(&id, "c", &session)).await.is_err());
+    }
+
+    #[test]
+    fn program_that_wants_no_calls_offers_none() {
+        let tools = ToolSet::default().with_client(&client(ToolChoice::None)).unwrap();
+        assert!(tools.specs().is_empty());
+    }
+}

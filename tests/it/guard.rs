@@ -278,7 +278,6 @@ async fn unlisted_paths_need_the_token() {
     }
     for closed in [
         "/ws",
-        "/v1/models",
         "/mcp",
         "/getSessionOperations?session_id=s",
         "/any/page",
@@ -292,6 +291,10 @@ async fn unlisted_paths_need_the_token() {
         let answer = server.get(closed).await;
         assert_eq!(answer.refused(), (401, "signed_out".to_owned()), "{closed} is not listed as public");
     }
+    for openai in ["/v1", "/v1/models", "/v1/nothing"] {
+        let answer = server.get(openai).await;
+        assert_eq!((answer.status(), &answer.json()["error"]["code"]), (401, &json!("invalid_api_key")), "{openai}");
+    }
     assert_eq!(server.get("/api/auth/mode").await.ok()["data"]["auth_mode"], "single");
     for public in ["/api/auth/login", "/api/auth/register", "/api/auth/proxy"] {
         let credentials = json!({"username": "ann", "password": "long enough"});
@@ -299,9 +302,10 @@ async fn unlisted_paths_need_the_token() {
         assert_eq!(server.get(public).await.status(), 401, "GET {public}");
     }
     assert_eq!(server.post("/api/auth/mode", json!({})).await.status(), 401);
-    for path in ["/", "/health", "/s/x", "/assets/x.js", "/v1/chat/completions"] {
+    for path in ["/", "/health", "/s/x", "/assets/x.js"] {
         assert_eq!(server.post(path, json!({})).await.refused().0, 401, "POST {path}");
     }
+    assert_eq!(server.post("/v1/chat/completions", json!({})).await.status(), 401);
     server.token = Some("wrong".to_owned());
     assert_eq!(server.get("/api/status").await.refused(), (401, "signed_out".to_owned()));
     server.token = Some(TOKEN.to_owned());
@@ -323,8 +327,13 @@ async fn unlisted_paths_need_the_token() {
             let enveloped =
                 ["/api/admin", "/api/auth", "/api/conversations", "/api/projects", "/api/stats", "/api/tools"];
             let has_envelope = enveloped.iter().any(|known| path.starts_with(known));
-            let code = if has_envelope { "reason" } else { "code" };
-            assert_eq!((answer.status(), &answer.json()[code]), (401, &json!("signed_out")), "{method} {path}");
+            let body = answer.json();
+            let (code, word) = match (path.starts_with("/v1/"), has_envelope) {
+                (true, _) => (&body["error"]["code"], "invalid_api_key"),
+                (false, true) => (&body["reason"], "signed_out"),
+                (false, false) => (&body["code"], "signed_out"),
+            };
+            assert_eq!((answer.status(), code), (401, &json!(word)), "{method} {path}");
             checked += 1;
         }
     }

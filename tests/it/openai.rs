@@ -25,7 +25,7 @@ async fn models_are_the_agent_and_the_models_alone() {
     let listed = program.get("/v1/models").await.ok();
     let ids: Vec<_> = listed["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap()).collect();
     assert_eq!((listed["object"].as_str(), ids), (Some("list"), vec!["miniclaw", "miniclaw/mock", "raw/mock"]));
-    assert_eq!(program.get("/v1/models/raw/mock").await.ok()["object"], "model");
+    assert_eq!(program.get("/v1/models/raw%2Fmock").await.ok()["object"], "model");
     let missing = program.get("/v1/models/gpt-9").await;
     assert_eq!((missing.status(), &missing.json()["error"]["code"]), (404, &json!("model_not_found")));
 }
@@ -45,17 +45,15 @@ async fn answer_has_the_shape_of_a_chat_completion() {
     let answer = program.chat(&["hi"]).await;
     let body = answer.ok();
     let message = json!({"role": "assistant", "content": "Hello.", "refusal": null, "reasoning_content": "Hm."});
-    assert_eq!(
-        body["choices"],
-        json!([{"index": 0, "message": message, "finish_reason": "stop", "logprobs": null}])
-    );
+    assert_eq!(body["choices"], json!([{"index": 0, "message": message, "finish_reason": "stop", "logprobs": null}]));
     assert_eq!((&body["object"], &body["model"]), (&json!("chat.completion"), &json!("miniclaw")));
     assert_eq!((&body["usage"]["prompt_tokens"], &body["usage"]["total_tokens"]), (&json!(12), &json!(15)));
     let session = session_of(&answer);
     server.settled(&session).await;
     assert_eq!(world.session(&session)["messages"][1]["content"], "Hello.");
 
-    let body = json!({"model": "miniclaw", "messages": messages(&["other"]), "stream_options": {"include_usage": true}});
+    let body =
+        json!({"model": "miniclaw", "messages": messages(&["other"]), "stream_options": {"include_usage": true}});
     let streamed = program.stream(&body).await;
     assert_eq!((streamed.text.as_str(), streamed.thoughts.as_str()), ("Hello.", "Hm."));
     assert_eq!((streamed.finish.as_deref(), streamed.is_done), (Some("stop"), true));
@@ -182,7 +180,7 @@ async fn repeated_request_attaches_to_the_same_work() {
 #[tokio::test]
 async fn disconnect_stops_the_work_unless_it_is_to_go_on() {
     let held = steps([json!({"text": "Half"}), json!({"gate": "never"})]);
-    let world = World::new(script([held.clone(), held])).await;
+    let world = World::new(script([held.clone(), held.clone(), held])).await;
     let server = world.serve().await;
     let program = Program::new(&server).await;
     let incoming = program.open(&json!({"model": "miniclaw", "messages": messages(&["hi"])})).await;
@@ -192,12 +190,25 @@ async fn disconnect_stops_the_work_unless_it_is_to_go_on() {
     let stored = server.settled(&session).await;
     assert_eq!(stored["messages"][1]["stop_reason"], "interrupted");
 
+    // The same without a stream: nothing was answered yet.
+    let request = json!({"model": "miniclaw", "messages": messages(&["whole"])}).to_string();
+    let request = server.request("POST", "/v1/chat/completions", &program.headers(&[]), request.as_bytes());
+    let mut connection = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    tokio::io::AsyncWriteExt::write_all(&mut connection, &request).await.unwrap();
+    eventually("the model is asked", async || world.asked().len() == 2).await;
+    drop(connection);
+    eventually("the work is stopped", async || {
+        let listed = server.get("/api/sessions").await.ok()["sessions"].clone();
+        listed.as_array().unwrap().iter().all(|session| session["state"] != "running")
+    })
+    .await;
+
     let body = json!({"model": "miniclaw", "messages": messages(&["other"]), "stream": true}).to_string();
     let headers = program.headers(&[("X-Miniclaw-On-Disconnect", "continue")]);
     let request = server.request("POST", "/v1/chat/completions", &headers, body.as_bytes());
     let incoming = crate::http::open(server.address, &request).await;
     let session = incoming.head.header("x-miniclaw-session").unwrap().to_owned();
-    eventually("the model is asked", async || world.asked().len() == 2).await;
+    eventually("the model is asked", async || world.asked().len() == 3).await;
     drop(incoming);
     let interrupted = server.post(&format!("/api/sessions/{session}/interrupt"), json!({})).await.ok();
     assert_eq!(interrupted["interrupted"], true, "it was still under way");

@@ -86,10 +86,7 @@ async fn work_waits_for_results_over_a_kill() {
 
 #[tokio::test]
 async fn own_tools_run_before_the_hand_off() {
-    let mixed = calls([
-        call("c1", "look", json!({})),
-        call("c2", "read_file", json!({"path": "memory/MEMORY.md"})),
-    ]);
+    let mixed = calls([call("c1", "look", json!({})), call("c2", "read_file", json!({"path": "memory/MEMORY.md"}))]);
     let world = World::new(script([mixed, says(["Done."])])).await.with_file("memory/MEMORY.md", "tea\n");
     let server = world.serve().await;
     let program = Program::new(&server).await;
@@ -98,7 +95,8 @@ async fn own_tools_run_before_the_hand_off() {
     let names: Vec<_> = streamed.calls.iter().map(|call| call.1.as_str()).collect();
     assert_eq!(names, ["look"], "ours are never handed off");
     assert!(streamed.thoughts.contains("read_file: memory/MEMORY.md"), "{streamed:?}");
-    let answer = program.post("/v1/chat/completions", request(answered(&said, &streamed.calls, &["seen"]), &["look"])).await;
+    let answer =
+        program.post("/v1/chat/completions", request(answered(&said, &streamed.calls, &["seen"]), &["look"])).await;
     assert_eq!(answer.ok()["choices"][0]["message"]["content"], "Done.");
     let sent = world.asked().pop().unwrap()["messages"].to_string();
     assert!(sent.contains("tea") && sent.contains("seen"), "{sent}");

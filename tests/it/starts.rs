@@ -225,7 +225,7 @@ async fn clock_going_back_keeps_order() {
             attachments: Vec::new(),
             model: String::new(),
             without_tools: false,
-                    client: None,
+            client: None,
         },
         Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 },
         Event::Text { work_id, at: 0, text: "Half.".to_owned() },

@@ -103,7 +103,9 @@ pub(in crate::api) fn is_enveloped(path: &str) -> bool {
 
 /// Rewrites an error response of the API in the form of the document. Other responses stay as they are.
 pub(in crate::api) fn envelope_error(answer: Response) -> Response {
-    let Some(RefusedWith { code, message, .. }) = answer.extensions().get::<RefusedWith>().cloned() else { return answer };
+    let Some(RefusedWith { code, message, .. }) = answer.extensions().get::<RefusedWith>().cloned() else {
+        return answer;
+    };
     // The document has one status for a body that is not valid.
     let status = match answer.status() {
         StatusCode::UNPROCESSABLE_ENTITY if code == "bad_json" => StatusCode::BAD_REQUEST,

@@ -115,7 +115,8 @@ async fn answer(turn: ClientTurnWork, options: AnswerOptions, shown: Shown) -> R
     for (name, value) in named {
         headers.extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
     }
-    let follower = Follower { progress: Progress::of(work, None), hold, writer: options.writer, shown, usage: Usage::default() };
+    let follower =
+        Follower { progress: Progress::of(work, None), hold, writer: options.writer, shown, usage: Usage::default() };
     if options.streams {
         return Ok((headers, respond(follower.stream())).into_response());
     }

@@ -257,7 +257,8 @@ mod tests {
     #[test]
     fn turn_has_an_answer_for_each_earlier_question() {
         let result = Entry::Result { call_id: "c".to_owned(), output: "4".to_owned() };
-        let before = [answer("Hello!"), Entry::User(user("one")), answer("a"), result, answer("b"), Entry::User(user("two"))];
+        let before =
+            [answer("Hello!"), Entry::User(user("one")), answer("a"), result, answer("b"), Entry::User(user("two"))];
         let turn = turn_of("k".to_owned(), &before, &user(" three "));
         assert_eq!(turn.questions, ["one", "two", "three"]);
         assert_eq!(turn.answers, ["\na\nb", ""]);

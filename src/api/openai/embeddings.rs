@@ -50,17 +50,22 @@ pub async fn create_embeddings(
     let tokens: usize = texts.iter().map(|text| tenant.runtime.tokens.count(text)).sum();
     let embedded = tenant.embed(&model, side, texts).await.map_err(|why| refused(&model, why))?;
     let EmbeddedTexts { model, vectors } = embedded;
-    let data: Vec<Value> = vectors.iter().enumerate().map(|(index, vector)| {
-        let embedding = if is_base64 { base64_of(vector).into() } else { json!(vector) };
-        json!({"object": "embedding", "index": index, "embedding": embedding})
-    }).collect();
+    let data: Vec<Value> = vectors
+        .iter()
+        .enumerate()
+        .map(|(index, vector)| {
+            let embedding = if is_base64 { base64_of(vector).into() } else { json!(vector) };
+            json!({"object": "embedding", "index": index, "embedding": embedding})
+        })
+        .collect();
     let usage = json!({"prompt_tokens": tokens, "total_tokens": tokens});
     let body = json!({"object": "list", "data": data, "model": model, "usage": usage});
     Ok((ignored_header(&fields.ignored()), Json(body)).into_response())
 }
 
 fn texts(input: Option<Value>) -> Result<Vec<String>, ApiError> {
-    let wrong = || invalid("input", format!("input is a text, or 1 to {MAX_TEXTS} texts of up to {MAX_BYTES} bytes together"));
+    let wrong =
+        || invalid("input", format!("input is a text, or 1 to {MAX_TEXTS} texts of up to {MAX_BYTES} bytes together"));
     let texts = match input {
         Some(Value::String(text)) => vec![text],
         Some(Value::Array(items)) => {
@@ -73,7 +78,8 @@ fn texts(input: Option<Value>) -> Result<Vec<String>, ApiError> {
         _ => return Err(wrong()),
     };
     let bytes: usize = texts.iter().map(String::len).sum();
-    let fits = (1..=MAX_TEXTS).contains(&texts.len()) && bytes <= MAX_BYTES && texts.iter().all(|text| !text.is_empty());
+    let fits =
+        (1..=MAX_TEXTS).contains(&texts.len()) && bytes <= MAX_BYTES && texts.iter().all(|text| !text.is_empty());
     if fits { Ok(texts) } else { Err(wrong()) }
 }
 

@@ -85,21 +85,23 @@ pub fn model_not_found(model: &str) -> ApiError {
 /// Returns the error of a work that failed, or was stopped with the server; `None` if it has an answer.
 pub fn of_outcome(outcome: &Outcome) -> Option<ApiError> {
     match outcome {
-        Outcome::Error { error, code, .. } => Some(ApiError::new(status_of(code), known(code), error.clone())),
+        Outcome::Error { error, code, .. } => {
+            let (status, code) = (status_of(code), known(code));
+            Some(ApiError::new(status, code, error.clone()))
+        }
         Outcome::Interrupted { detail, by: crate::domain::StoppedBy::Server } => {
             Some(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", detail.clone()))
         }
-        Outcome::Done
-        | Outcome::Length
-        | Outcome::Refusal
-        | Outcome::Interrupted { .. }
-        | Outcome::Limit { .. } => None,
+        Outcome::Done | Outcome::Length | Outcome::Refusal | Outcome::Interrupted { .. } | Outcome::Limit { .. } => {
+            None
+        }
     }
 }
 
 /// Returns the error of a provider.
 pub fn of_provider(error: &ProviderError) -> ApiError {
-    ApiError::new(status_of(error.code()), error.code(), error.to_string())
+    let (status, code) = (status_of(error.code()), known(error.code()));
+    ApiError::new(status, code, error.to_string())
 }
 
 /// Returns the status for a code with which a work, or a request to a model, fails.
@@ -134,7 +136,8 @@ impl From<RawRefused> for ApiError {
         match refused {
             RawRefused::Engine(error) => error.into(),
             RawRefused::Limit(reached) => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, reached.code(), reached.to_string())
+                let code = reached.code();
+                Self::new(StatusCode::TOO_MANY_REQUESTS, code, reached.to_string())
             }
         }
     }

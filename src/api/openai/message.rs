@@ -19,9 +19,15 @@ pub struct Conversation {
 #[derive(Debug, PartialEq)]
 pub enum Entry {
     User(UserEntry),
-    Assistant { text: String, calls: Vec<EntryCall> },
+    Assistant {
+        text: String,
+        calls: Vec<EntryCall>,
+    },
     /// The result of a call.
-    Result { call_id: String, output: String },
+    Result {
+        call_id: String,
+        output: String,
+    },
 }
 
 /// A person's message.
@@ -95,7 +101,9 @@ fn calls_of(message: &mut Map<String, Value>, field: &str) -> Result<Vec<EntryCa
         let (id, function) = (text(&call["id"]), &call["function"]);
         match (id, text(&function["name"]), text(&function["arguments"])) {
             (Some(id), Some(name), Some(arguments)) => Ok(EntryCall { id, name, arguments }),
-            _ => Err(invalid(format!("{field}.tool_calls[{at}]"), "a call has an id, a name and arguments, all strings")),
+            _ => {
+                Err(invalid(format!("{field}.tool_calls[{at}]"), "a call has an id, a name and arguments, all strings"))
+            }
         }
     });
     read.collect()

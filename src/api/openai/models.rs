@@ -71,7 +71,7 @@ pub async fn list_models(caller: Caller) -> Json<OpenAiModels> {
 }
 
 /// Returns one of the models that requests can name.
-#[utoipa::path(get, path = "/v1/models/{*id}", tag = "openai", params(("id" = String, Path)),
+#[utoipa::path(get, path = "/v1/models/{id}", tag = "openai", params(("id" = String, Path)),
     responses((status = 200, body = OpenAiModel), (status = 404, body = OpenAiErrorBody)))]
 pub async fn retrieve_model(caller: Caller, Path(id): Path<String>) -> Result<Json<OpenAiModel>, ApiError> {
     RequestedModel::parse(&id, &caller.tenant().models)?;

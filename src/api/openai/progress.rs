@@ -26,7 +26,10 @@ pub enum Delta {
     /// All calls are handed off: the response ends, and the work waits for their results.
     HandedOff,
     /// A call waits for a person.
-    Asked { approval_id: String, tool: String },
+    Asked {
+        approval_id: String,
+        tool: String,
+    },
     Answered,
     Usage(Usage),
     Ended(Outcome),
@@ -125,7 +128,8 @@ impl Progress {
             }
             let is_away = message.tool_calls.iter().any(ToolCall::is_away);
             if is_away || part == Some(self.part) {
-                let calls: Vec<_> = handed.filter(|call| !is_away || call.is_away()).map(|call| self.handed(call)).collect();
+                let calls: Vec<_> =
+                    handed.filter(|call| !is_away || call.is_away()).map(|call| self.handed(call)).collect();
                 self.pending.extend(calls.into_iter().map(Delta::Call));
                 self.pending.push_back(Delta::HandedOff);
                 return;

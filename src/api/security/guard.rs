@@ -43,7 +43,8 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
                 request.extensions_mut().insert(identity);
             }
             let path = request.uri().path();
-            let is_api = path.starts_with("/api") || is_openai || path == SOCKET || path == crate::api::aliases::OPERATIONS;
+            let is_api =
+                path.starts_with("/api") || is_openai || path == SOCKET || path == crate::api::aliases::OPERATIONS;
             let answer = audit::recorded(&app, request, next).await;
             if is_api { normalize_error_response(answer).await } else { answer }
         }

@@ -145,13 +145,26 @@ struct Device {
 
 #[derive(Clone, Debug)]
 enum Act {
-    Ask { device: usize, word: u8 },
+    Ask {
+        device: usize,
+        word: u8,
+    },
     /// Edits an earlier message, or has it answered again.
-    Edit { device: usize, at: usize, word: Option<u8> },
+    Edit {
+        device: usize,
+        at: usize,
+        word: Option<u8>,
+    },
     /// Takes over the chat of another device.
-    Copy { device: usize, from: usize },
+    Copy {
+        device: usize,
+        from: usize,
+    },
     /// Begins a new chat.
-    Begin { device: usize, word: u8 },
+    Begin {
+        device: usize,
+        word: u8,
+    },
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -170,15 +183,16 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 /// What `Engine::client_turn` does with a session that fits best.
 fn send(sessions: &mut Vec<Session>, device: &mut Device, (question, text): (String, &str)) -> bool {
     device.questions.push(question);
-    let turn =
-        ClientTurn { questions: device.questions.clone(), answers: device.answers.clone(), ..turn(&[], &[]) };
+    let turn = ClientTurn { questions: device.questions.clone(), answers: device.answers.clone(), ..turn(&[], &[]) };
     let places = sessions.iter().enumerate().filter_map(|(at, session)| Some((at, turn.place(session, 1e9)?)));
     let best = places.min_by_key(|(_, place)| place.rank());
     let is_found = best.is_some();
     let at = match best {
         Some((at, ChainPlace::Next(NextPlace { restore, rewind }))) => {
             let session = &mut sessions[at];
-            for (from, to) in restore.map(|it| (it.from, Some(it.to))).into_iter().chain(rewind.map(|from| (from, None))) {
+            for (from, to) in
+                restore.map(|it| (it.from, Some(it.to))).into_iter().chain(rewind.map(|from| (from, None)))
+            {
                 session.apply(&Event::Branched { from, to }, 1.0);
             }
             at

@@ -47,6 +47,7 @@ fn conversation() -> ModelRequest {
         }]),
         temperature: Some(0.7),
         max_tokens: Some(1_000_000_000),
+        form: Default::default(),
     }
 }
 

@@ -100,6 +100,7 @@ fn conversation_is_written_as_the_messages_api_wants_it() {
         tools: tools(),
         temperature: Some(0.5),
         max_tokens: Some(8_000),
+        form: Default::default(),
     };
     let cache = || json!({"type": "ephemeral"});
     let result = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "found"});

@@ -73,6 +73,7 @@ fn conversation_is_written_as_the_responses_api_wants_it() {
         }]),
         temperature: Some(0.5),
         max_tokens: Some(8_000),
+        form: Default::default(),
     };
     let body = client.body(&request);
     assert_eq!(

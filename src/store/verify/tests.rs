@@ -193,7 +193,7 @@ fn asked(work_id: &WorkId) -> Event {
         attachments: Vec::new(),
         model: "m".to_owned(),
         without_tools: false,
-                    client: None,
+        client: None,
     }
 }
 

@@ -374,6 +374,7 @@ export const server: Record<string, string> = {
   'text.Project Guide': '项目指南',
   'text.Project Skills': '项目技能',
   'text.Conversation Instructions': '对话说明',
+  'text.Client': '客户端',
   'text.Nobody has trusted this version yet': '此版本尚未受信任',
   "text.The project's guides are longer than 20,000 characters together": '项目指南合计过长',
   'text.File not found': '找不到文件',

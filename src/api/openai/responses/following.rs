@@ -144,7 +144,7 @@ impl Following {
                 },
             };
             if let (Err(error), DeltaSource::Raw(_)) = (&next, &self.source) {
-                return Err(ApiError::new(error.status, error.code, error.message.clone()));
+                return Err(error.clone());
             }
             if let Ok(Some(delta)) = &next {
                 self.items.add(delta);
@@ -158,7 +158,7 @@ impl Following {
             }
             let ended = match &next {
                 Ok(delta) => self.ended(Ok(delta.as_ref())),
-                Err(error) => self.ended(Err(ApiError::new(error.status, error.code, error.message.clone()))),
+                Err(error) => self.ended(Err(error.clone())),
             };
             if let Some(state) = ended {
                 let object = self.head.object(&state, self.items.all(), Some(self.usage));
@@ -197,12 +197,14 @@ impl Following {
         }
         let ended = match &next {
             Ok(delta) => self.ended(Ok(delta.as_ref())),
-            Err(error) => self.ended(Err(ApiError::new(error.status, error.code, error.message.clone()))),
+            Err(error) => self.ended(Err(error.clone())),
         };
         let Some(state) = ended else { return (bytes.into(), false) };
-        let object = self.head.object(&state, self.items.all(), Some(self.usage));
-        let event = encoded(state.words().1, self.items.next_number(), json!({"response": object}));
-        bytes.extend_from_slice(&event);
+        let number = self.items.next_number();
+        if !self.items.is_told(number) {
+            let object = self.head.object(&state, self.items.all(), Some(self.usage));
+            bytes.extend_from_slice(&encoded(state.words().1, number, json!({"response": object})));
+        }
         (bytes.into(), true)
     }
 }

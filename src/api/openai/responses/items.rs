@@ -65,7 +65,8 @@ impl Items {
             Delta::Text(text) => self.write(TextKind::Message, text, &mut events),
             Delta::Thought(text) => self.write(TextKind::Reasoning, text, &mut events),
             Delta::Step(line) => {
-                let (name, input) = line.strip_prefix(STEP_LINE).and_then(|line| line.split_once(": ")).unwrap_or_default();
+                let (name, input) =
+                    line.strip_prefix(STEP_LINE).and_then(|line| line.split_once(": ")).unwrap_or_default();
                 let id = format!("mtc_{}_{}", self.id, self.index(true));
                 let item = json!({"id": id, "type": "miniclaw:tool_call", "status": "completed", "name": name, "input": input});
                 self.close(&mut events);
@@ -171,7 +172,9 @@ impl Items {
         let (id, index) = (self.item_id(open.kind), self.done.len());
         let item = self.item(&open, "completed");
         let (text_done, part_done, part) = match open.kind {
-            TextKind::Message => ("response.output_text.done", "response.content_part.done", item["content"][0].clone()),
+            TextKind::Message => {
+                ("response.output_text.done", "response.content_part.done", item["content"][0].clone())
+            }
             TextKind::Reasoning => (
                 "response.reasoning_summary_text.done",
                 "response.reasoning_summary_part.done",

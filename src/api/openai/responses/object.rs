@@ -50,7 +50,9 @@ impl ResponseState {
     fn error(&self) -> Value {
         let error = match self {
             Self::Failed(error) => Some(OpenAiError::new(error.status, error.code, error.message.clone())),
-            Self::Ended(outcome) => of_outcome(outcome).map(|error| OpenAiError::new(error.status, error.code, error.message)),
+            Self::Ended(outcome) => {
+                of_outcome(outcome).map(|error| OpenAiError::new(error.status, error.code, error.message))
+            }
             Self::InProgress | Self::Completed => None,
         };
         error.map_or(Value::Null, |error| json!({"code": error.code, "message": error.message}))
