@@ -60,6 +60,7 @@ async fn appends(log: &SessionLog, claim: Claim, length: usize, n: usize) -> io:
         attachments: Vec::new(),
         model: "scripted".to_owned(),
         without_tools: false,
+        client: None,
     };
     let segment = Event::SegmentStarted { work_id: work_id.clone(), dialogue: 0, segment: 0 };
     let (mut synced, mut folded) = (Samples::default(), Samples::default());

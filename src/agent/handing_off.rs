@@ -24,9 +24,8 @@ impl CallRunner<'_> {
             all.map(|call: &ToolCall| call.started_at.unwrap_or_default()).reduce(f64::min)
         };
         let Some(since) = away(recorder) else { return Ok(()) };
-        let waited = Duration::try_from_secs_f64(clock::now() - since).unwrap_or_default();
         let _pause = self.deadline.pause();
-        let patience = tokio::time::sleep(PATIENCE.saturating_sub(waited));
+        let patience = tokio::time::sleep(time_left(since, clock::now()));
         tokio::pin!(patience);
         while away(recorder).is_some() {
             tokio::select! {
@@ -46,5 +45,26 @@ impl CallRunner<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns how long a program still has whose calls were handed to it at `since`. Both are Unix times in seconds.
+fn time_left(since: f64, now: f64) -> Duration {
+    // A clock that was set back gives no more than the whole time.
+    let waited = Duration::try_from_secs_f64(now - since).unwrap_or_default();
+    PATIENCE.saturating_sub(waited)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_hour_is_left_in_all_also_over_restarts() {
+        assert_eq!(time_left(1_000.0, 1_000.0), PATIENCE);
+        assert_eq!(time_left(1_000.0, 2_800.0), Duration::from_secs(1_800));
+        assert_eq!(time_left(1_000.0, 9_000.0), Duration::ZERO);
+        assert_eq!(time_left(1_000.0, 500.0), PATIENCE);
+        assert_eq!(time_left(f64::NAN, 1.0), PATIENCE);
     }
 }

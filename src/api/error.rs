@@ -52,29 +52,33 @@ pub struct ApiError {
     pub retry_after: Option<u64>,
     /// Values that the message contains, by name.
     pub params: ErrorParams,
-    /// The field of the request that is wrong. Only the OpenAI API says it.
-    pub field: Option<String>,
 }
+
+/// The name of the field of a request among the values of an error.
+const FIELD: &str = "request_field";
 
 /// What an error response says, for a path that says it in another form.
 #[derive(Clone, Debug)]
 pub(super) struct RefusedWith {
     pub code: &'static str,
     pub message: String,
+    /// The field of the request that is wrong.
     pub field: Option<String>,
 }
 
 impl ApiError {
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            status,
-            code,
-            message: message.into(),
-            etag: None,
-            retry_after: None,
-            params: ErrorParams::new(),
-            field: None,
-        }
+        Self { status, code, message: message.into(), etag: None, retry_after: None, params: ErrorParams::new() }
+    }
+
+    /// Returns the error with the field of the request that is wrong, which the OpenAI API says.
+    pub fn of_field(mut self, field: impl Into<String>) -> Self {
+        self.params.insert(FIELD.to_owned(), field.into());
+        self
+    }
+
+    pub fn field(&self) -> Option<&str> {
+        self.params.get(FIELD).map(String::as_str)
     }
 
     /// Returns the response for a handler that panicked.
@@ -132,6 +136,7 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
+        let field = self.field().map(str::to_owned);
         let body = ErrorBody {
             code: self.code.to_owned(),
             error: self.message.clone(),
@@ -139,7 +144,7 @@ impl IntoResponse for ApiError {
             etag: self.etag,
             params: self.params,
         };
-        let refused = RefusedWith { code: self.code, message: body.message.clone(), field: self.field };
+        let refused = RefusedWith { code: self.code, message: body.message.clone(), field };
         let mut answer = (self.status, Json(body)).into_response();
         answer.extensions_mut().insert(refused);
         if let Some(seconds) = self.retry_after {

@@ -13,6 +13,10 @@ use crate::store::ClientWork;
 
 /// Maximum number of works that are found before their session's file says that it has them.
 const MAX_RECENT: usize = 4_096;
+/// Maximum number of sessions that a conversation is compared with.
+const MAX_CANDIDATES: usize = 100;
+/// Maximum number of sessions that are looked through for calls.
+const MAX_LOOKED_AT: usize = 20;
 
 /// A message of a program with the conversation that it belongs to.
 pub struct ClientMessage {
@@ -333,6 +337,12 @@ impl Engine {
         ids.extend(stored.filter_map(|summary| SessionId::parse(&summary.id).ok()));
         let mut known = std::collections::HashSet::new();
         ids.retain(|id| known.insert(id.clone()));
+        if turn.questions.len() == 1 && turn.base.is_none() {
+            // Many conversations begin in the same way; only one under way can be meant.
+            let running = self.tenant.runs.list();
+            ids.retain(|id| running.contains(id));
+        }
+        ids.truncate(MAX_CANDIDATES);
         Ok(ids)
     }
 
@@ -428,6 +438,3 @@ impl Engine {
         Ok(None)
     }
 }
-
-/// Maximum number of sessions that are looked through for calls.
-const MAX_LOOKED_AT: usize = 20;

@@ -3008,6 +3008,155 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/chat/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answers a conversation with the agent, or with a model alone.
+         * @description The whole conversation comes with each request; its session is found by its content, or by the header `X-Miniclaw-Session`.
+         *     Fields that this server does not have are named in `X-Miniclaw-Ignored`. The shapes are those of OpenAI's API reference.
+         */
+        post: operations["openai_chat_completions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/embeddings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Returns one vector for each text. The vectors are normalised: their product is the cosine. */
+        post: operations["openai_create_embeddings"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the models that requests can name.
+         * @description `miniclaw` is the agent with the model that is chosen, `miniclaw/…` the agent on that model, and `raw/…` the model alone:
+         *     without persona and tools, and nothing is kept but its usage.
+         */
+        get: operations["openai_list_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns one of the models that requests can name. */
+        get: operations["openai_retrieve_model"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/responses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begins a response of the agent, or of a model alone.
+         * @description The shapes are those of OpenAI's API reference. Steps of the agent are items of the type `miniclaw:tool_call`. With
+         *     `background: true` it goes on without the request, and is read with `GET /v1/responses/{id}`.
+         */
+        post: operations["openai_create_response"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/responses/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns a response as it is now, or streams its events from any of them on, also after a restart. */
+        get: operations["openai_read_response"];
+        put?: never;
+        post?: never;
+        /** Deletes a response with its session, if nothing else is in it. */
+        delete: operations["openai_delete_response"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/responses/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stops the work of a response. */
+        post: operations["openai_cancel_response"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/responses/{id}/input_items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the input of a response: the message that its work began with. */
+        get: operations["openai_input_items"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/ws": {
         parameters: {
             query?: never;
@@ -3619,6 +3768,11 @@ export interface components {
             path: string;
             /** @description The name under which `POST /api/files/restore` restores it. */
             trash: string;
+        };
+        DeletedResponse: {
+            id: string;
+            object: string;
+            deleted: boolean;
         };
         /** @description A deleted session that can be restored. */
         DeletedSession: {
@@ -5899,6 +6053,33 @@ export interface components {
             /** @enum {string} */
             type: "gap";
         };
+        OpenAiError: {
+            /** @description What happened and what to do, as an English sentence. */
+            message: string;
+            type: string;
+            /** @description The field of the request that is wrong, such as `messages[0].content`. */
+            param?: string | null;
+            /** @description A stable code for programs, e.g. `model_not_found`. */
+            code?: string | null;
+        };
+        /** @description The body of an error response below `/v1`. */
+        OpenAiErrorBody: {
+            error: components["schemas"]["OpenAiError"];
+        };
+        OpenAiModel: {
+            id: string;
+            object: string;
+            /**
+             * Format: int64
+             * @description Unix seconds; 0, because nobody knows.
+             */
+            created: number;
+            owned_by: string;
+        };
+        OpenAiModels: {
+            object: string;
+            data: components["schemas"]["OpenAiModel"][];
+        };
         /** @description An upload that is not finished. */
         OpenUpload: {
             id: string;
@@ -5950,7 +6131,7 @@ export interface components {
             undone: boolean;
         };
         /** @enum {string} */
-        Origin: "tools" | "file" | "text" | "history" | "retrieval" | "question" | "work";
+        Origin: "tools" | "file" | "text" | "client" | "history" | "retrieval" | "question" | "work";
         OwnDefault: {
             /** @description The id of a model of an own provider; null leaves the default to the server. */
             model?: string | null;
@@ -7314,7 +7495,7 @@ export interface components {
          * @description What an access token can do.
          * @enum {string}
          */
-        TokenScope: "read" | "full";
+        TokenScope: "read" | "ask" | "full";
         TokenStats: components["schemas"]["TokenSum"] & {
             period: components["schemas"]["Period"];
             /** @description The time zone of the days: `UTC`, or an offset such as `UTC+08:00`. */
@@ -7398,6 +7579,8 @@ export interface components {
             approval?: components["schemas"]["CallApproval"] | null;
             /** @description Whether a person undid the change that the call made. */
             undone?: boolean;
+            /** @description Whether it was not run here, but handed to the program whose tool it is. */
+            handed_off?: boolean;
         } & {
             [key: string]: unknown;
         };
@@ -15432,6 +15615,342 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    openai_chat_completions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description a chat.completion, or with stream:true SSE of chat.completion.chunk */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+        };
+    };
+    openai_create_embeddings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description a list of embeddings */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+        };
+    };
+    openai_list_models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiModels"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+        };
+    };
+    openai_retrieve_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiModel"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+        };
+    };
+    openai_create_response: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description a response, or with stream:true SSE of its events */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+        };
+    };
+    openai_read_response: {
+        parameters: {
+            query?: {
+                /** @description Streams the events of the response instead of its state. */
+                stream?: boolean;
+                /** @description The `sequence_number` of the last event that the program has. */
+                starting_after?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description a response, or SSE of its events */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+        };
+    };
+    openai_delete_response: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedResponse"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+        };
+    };
+    openai_cancel_response: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description the response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
+                };
+            };
+        };
+    };
+    openai_input_items: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description a list of items */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenAiErrorBody"];
                 };
             };
         };

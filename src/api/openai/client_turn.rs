@@ -147,9 +147,9 @@ async fn named(caller: &Caller, naming: &Naming) -> Result<Named, ApiError> {
         None => credential.clone(),
     };
     if let Some(Previous { work }) = &naming.previous {
-        let missing = || ApiError {
-            field: Some("previous_response_id".to_owned()),
-            ..ApiError::new(StatusCode::NOT_FOUND, "not_found", "there is no such response")
+        let missing = || {
+            ApiError::new(StatusCode::NOT_FOUND, "not_found", "there is no such response")
+                .of_field("previous_response_id")
         };
         let id = caller.engine.client_work(&credential, work).await?.ok_or_else(missing)?;
         let session = caller.engine.view(&id).await?.session;

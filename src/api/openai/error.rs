@@ -69,17 +69,17 @@ pub(in crate::api) fn openai_error(answer: Response) -> Response {
 
 /// Returns the error of a field of the request.
 pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> ApiError {
-    ApiError { field: Some(field.into()), ..ApiError::bad_request("invalid_value", message) }
+    ApiError::bad_request("invalid_value", message).of_field(field)
 }
 
 /// Returns the error of a parameter that this server does not have.
 pub fn unsupported(field: &str, message: &str) -> ApiError {
-    ApiError { field: Some(field.to_owned()), ..ApiError::bad_request("unsupported_parameter", message) }
+    ApiError::bad_request("unsupported_parameter", message).of_field(field)
 }
 
 pub fn model_not_found(model: &str) -> ApiError {
     let message = format!("there is no model \"{model}\"; GET /v1/models lists those that there are");
-    ApiError { field: Some("model".to_owned()), ..ApiError::new(StatusCode::NOT_FOUND, "model_not_found", message) }
+    ApiError::new(StatusCode::NOT_FOUND, "model_not_found", message).of_field("model")
 }
 
 /// Returns the error of a work that failed, or was stopped with the server; `None` if it has an answer.

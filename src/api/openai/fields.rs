@@ -94,9 +94,9 @@ mod tests {
     #[test]
     fn wrong_type_names_its_field() {
         let mut fields = Fields::of(json!({"a": 1, "b": "x", "c": -1, "d": null, "e": 3, "bad\nname": 1})).unwrap();
-        assert_eq!(fields.text("a").unwrap_err().field.as_deref(), Some("a"));
-        assert_eq!(fields.number("b").unwrap_err().field.as_deref(), Some("b"));
-        assert_eq!(fields.count("c").unwrap_err().field.as_deref(), Some("c"));
+        assert_eq!(fields.text("a").unwrap_err().field(), Some("a"));
+        assert_eq!(fields.number("b").unwrap_err().field(), Some("b"));
+        assert_eq!(fields.count("c").unwrap_err().field(), Some("c"));
         assert_eq!(fields.text("d").unwrap(), None);
         assert_eq!(fields.ignored(), ["e"]);
         assert!(Fields::of(json!([])).is_err());

@@ -214,7 +214,7 @@ mod tests {
             (json!({"role": "assistant", "tool_calls": [{}]}), "messages[0].tool_calls[0]"),
             (json!({"role": "system", "content": [{"type": "image_url"}]}), "messages[0].content[0]"),
         ] {
-            assert_eq!(read_messages(vec![message]).unwrap_err().field.as_deref(), Some(field));
+            assert_eq!(read_messages(vec![message]).unwrap_err().field(), Some(field));
         }
         assert!(read_messages(Vec::new()).is_err());
     }

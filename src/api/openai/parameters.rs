@@ -156,7 +156,7 @@ mod tests {
             (json!({"response_format": {"type": "xml"}}), "response_format"),
             (json!({"tools": {}}), "tools"),
         ] {
-            assert_eq!(read(body).unwrap_err().field.as_deref(), Some(field));
+            assert_eq!(read(body).unwrap_err().field(), Some(field));
         }
     }
 }

@@ -131,7 +131,7 @@ mod tests {
             (vec![json!({"type": "function", "name": "x", "parameters": []})], "tools[0].parameters"),
             (vec![named("x"); 129], "tools"),
         ] {
-            assert_eq!(read_tools(tools).unwrap_err().field.as_deref(), Some(field));
+            assert_eq!(read_tools(tools).unwrap_err().field(), Some(field));
         }
     }
 

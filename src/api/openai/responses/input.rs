@@ -106,7 +106,7 @@ mod tests {
             (json!([{"type": "function_call_output", "output": "x"}]), "input[0].call_id"),
             (json!([{"role": "user", "content": [{"type": "input_audio"}]}]), "input[0].content[0]"),
         ] {
-            assert_eq!(read_input(input).unwrap_err().field.as_deref(), Some(field));
+            assert_eq!(read_input(input).unwrap_err().field(), Some(field));
         }
     }
 }

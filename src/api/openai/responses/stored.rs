@@ -42,7 +42,7 @@ impl ResponseId {
 
     pub fn missing(id: &str) -> ApiError {
         let message = format!("there is no response {id}");
-        ApiError { field: Some("response_id".to_owned()), ..ApiError::new(StatusCode::NOT_FOUND, "not_found", message) }
+        ApiError::new(StatusCode::NOT_FOUND, "not_found", message).of_field("response_id")
     }
 }
 
