@@ -6,6 +6,7 @@ import type { Origin } from './parts'
 const COLOUR: Record<Origin['kind'], string> = {
   file: 'bg-accent',
   text: 'bg-fg-3',
+  client: 'bg-fg-3/50',
   tools: 'bg-warn',
   history: 'bg-ok',
   retrieval: 'bg-rag',

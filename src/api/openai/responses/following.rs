@@ -203,7 +203,7 @@ impl Following {
         let number = self.items.next_number();
         if !self.items.is_told(number) {
             let object = self.head.object(&state, self.items.all(), Some(self.usage));
-            bytes.extend_from_slice(&encoded(state.words().1, number, json!({"response": object})));
+            bytes.extend_from_slice(&encoded(state.last_event(), number, json!({"response": object})));
         }
         (bytes.into(), true)
     }

@@ -36,14 +36,24 @@ pub enum ResponseState {
 }
 
 impl ResponseState {
-    /// Returns the status in the words of the API, and the event that ends a stream with it.
-    pub fn words(&self) -> (&'static str, &'static str) {
+    /// Returns the status in the words of the API.
+    pub fn status(&self) -> &'static str {
         match self {
-            Self::InProgress => ("in_progress", "response.in_progress"),
-            Self::Completed | Self::Ended(Outcome::Done | Outcome::Refusal) => ("completed", "response.completed"),
-            Self::Ended(Outcome::Length | Outcome::Limit { .. }) => ("incomplete", "response.incomplete"),
-            Self::Ended(Outcome::Error { .. }) | Self::Failed(_) => ("failed", "response.failed"),
-            Self::Ended(Outcome::Interrupted { .. }) => ("cancelled", "response.incomplete"),
+            Self::InProgress => "in_progress",
+            Self::Completed | Self::Ended(Outcome::Done | Outcome::Refusal) => "completed",
+            Self::Ended(Outcome::Length | Outcome::Limit { .. }) => "incomplete",
+            Self::Ended(Outcome::Error { .. }) | Self::Failed(_) => "failed",
+            Self::Ended(Outcome::Interrupted { .. }) => "cancelled",
+        }
+    }
+
+    /// Returns the event that ends a stream with it.
+    pub fn last_event(&self) -> &'static str {
+        match self {
+            Self::InProgress => "response.in_progress",
+            Self::Completed | Self::Ended(Outcome::Done | Outcome::Refusal) => "response.completed",
+            Self::Ended(Outcome::Length | Outcome::Limit { .. } | Outcome::Interrupted { .. }) => "response.incomplete",
+            Self::Ended(Outcome::Error { .. }) | Self::Failed(_) => "response.failed",
         }
     }
 
@@ -73,7 +83,7 @@ impl ResponseHead {
             "id": self.id,
             "object": "response",
             "created_at": self.created_at,
-            "status": state.words().0,
+            "status": state.status(),
             "background": self.background,
             "error": state.error(),
             "incomplete_details": state.incomplete(),
