@@ -189,7 +189,10 @@ impl From<StoreError> for ApiError {
             StoreError::Locked { .. } | StoreError::HalfMoved => (StatusCode::CONFLICT, "locked", None),
             StoreError::Io { source, .. } => match source.kind() {
                 // A file stands where a folder of the path would be.
-                ErrorKind::NotADirectory => (StatusCode::NOT_FOUND, "not_found", None),
+                ErrorKind::NotADirectory => {
+                    let message = "a file stands where a folder of this path would be".to_owned();
+                    return Self::new(StatusCode::NOT_FOUND, "not_found", message);
+                }
                 _ => (StatusCode::INTERNAL_SERVER_ERROR, "io", None),
             },
         };
@@ -303,6 +306,7 @@ impl From<EngineError> for ApiError {
             EngineError::PinRefused(PinRefused::TooLong(_)) => {
                 Self::new(StatusCode::CONFLICT, "pins_too_long", message)
             }
+            EngineError::KeyReused => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "key_reused", message),
             EngineError::BadChoice(_) => Self::bad_request("bad_choice", message),
             EngineError::LabelRefused(_) => Self::bad_request("bad_label", message),
             EngineError::OnlyPage => Self::only_page(),

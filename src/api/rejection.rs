@@ -20,6 +20,10 @@ pub(super) async fn normalize_error_response(answer: Response) -> Response {
     let (parts, body) = answer.into_parts();
     let text = axum::body::to_bytes(body, MAX_ERROR_TEXT_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text).trim().to_owned();
+    let text = match text.strip_prefix("Failed to deserialize query string: ") {
+        Some(why) => format!("the query is not valid: {why}"),
+        None => text,
+    };
     let (code, default) = match status {
         StatusCode::METHOD_NOT_ALLOWED => ("wrong_method", "method not allowed; see GET /api/docs"),
         _ => ("bad_request", status.canonical_reason().unwrap_or("the request was refused")),

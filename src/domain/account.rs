@@ -363,7 +363,7 @@ pub enum AccountRefused {
     BadUsername,
     #[error("this is no email address")]
     BadEmail,
-    #[error("an avatar is a line of at most {MAX_AVATAR} bytes")]
+    #[error("an avatar is a line of at most {MAX_AVATAR} bytes, such as an emoji or an address with http or https")]
     BadAvatar,
     #[error("a password has at least {} characters and at most {} bytes, and is not the user name", PASSWORD.0, PASSWORD.1)]
     BadPassword,

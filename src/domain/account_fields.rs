@@ -4,6 +4,7 @@ use icu_casemap::CaseMapper;
 use icu_normalizer::ComposingNormalizerBorrowed;
 use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, Script};
+use url::Url;
 
 use super::account::AccountRefused;
 use super::visible::is_hidden;
@@ -13,7 +14,7 @@ pub(super) const MAX_USERNAME: usize = 40;
 /// Maximum bytes of an email address, as in SMTP.
 pub(super) const MAX_EMAIL: usize = 254;
 /// Maximum bytes of an avatar.
-pub(super) const MAX_AVATAR: usize = 2000;
+pub(super) const MAX_AVATAR: usize = 512;
 /// Maximum number of characters of the name of an access token.
 pub(super) const MAX_TOKEN_NAME: usize = 80;
 /// Minimum number of characters and maximum number of bytes of a password.
@@ -86,10 +87,12 @@ pub fn checked_email(text: &str) -> Result<String, AccountRefused> {
 }
 
 /// # Errors
-/// Returns [`AccountRefused::BadAvatar`] if the text is too long or has control characters.
+/// Returns [`AccountRefused::BadAvatar`] if the text is too long or has control characters, or is an address of another scheme
+/// than `http` or `https`: a browser would run some of these.
 pub fn checked_avatar(text: &str) -> Result<String, AccountRefused> {
     let text = text.trim();
-    if text.len() <= MAX_AVATAR && !text.chars().any(char::is_control) {
+    let is_safe = Url::parse(text).map_or(true, |address| matches!(address.scheme(), "http" | "https"));
+    if is_safe && text.len() <= MAX_AVATAR && !text.chars().any(char::is_control) {
         return Ok(text.to_owned());
     }
     Err(AccountRefused::BadAvatar)

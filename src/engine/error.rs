@@ -19,6 +19,8 @@ pub enum EngineError {
     NoJob(String),
     #[error("there is no project {0} in this home")]
     NoProject(ProjectId),
+    #[error("this idempotency key belongs to another message; send each message with a key of its own")]
+    KeyReused,
     #[error("this session is running; wait until it's done, or stop it first")]
     Busy,
     #[error("{0}")]

@@ -121,6 +121,7 @@ impl Runtime {
             tokio::spawn(async move { runtime.add_found_models().await });
         } else {
             log_unusable(self.models.set_found(Vec::new()));
+            self.warn_of_missing_default(config);
         }
     }
 
@@ -137,6 +138,10 @@ impl Runtime {
             ConfiguredEndpoint { id: None, endpoint, from: "found on this machine".to_owned() }
         });
         log_unusable(self.models.set_found(found.collect()));
+        self.warn_of_missing_default(&config);
+    }
+
+    fn warn_of_missing_default(&self, config: &Config) {
         if let Some(wanted) = &config.wanted
             && wanted != EMBEDDED
             && !self.models.candidates().iter().any(|candidate| candidate.model == *wanted)

@@ -139,6 +139,9 @@ impl StoreError {
         move |source| match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::DiskFull,
             io::ErrorKind::NotFound => StoreError::NotFound { what: doing },
+            _ if source.raw_os_error() == Some(libc::ELOOP) => {
+                StoreError::NotAllowed { path: doing, why: "it is a link that leads to itself" }
+            }
             _ => StoreError::Io { doing, source },
         }
     }

@@ -426,3 +426,21 @@ async fn failed_answer_ends_with_an_error() {
     assert_eq!(refused(&unknown), (404, "not_found".to_owned()));
     assert!(!world.path("sessions/none.json").exists());
 }
+
+#[tokio::test]
+async fn key_of_another_message_is_refused() {
+    let world = World::new(script([says(["One."]), says(["Two."])])).await;
+    let server = world.serve().await;
+    let id = created(&server, json!({})).await;
+    let first = said(&server, &id, "k", "first text").await;
+    let again = said(&server, &id, "k", "first text").await;
+    assert_eq!(shown(&first), shown(&again), "the same message is not said again");
+    let path = format!("{CONVERSATIONS}/{id}/messages");
+    let other = async |key: &str| {
+        let body = json!({"text": "second text"}).to_string();
+        server.send("POST", &path, &[JSON, ("Idempotency-Key", key)], body.as_bytes()).await
+    };
+    assert_eq!(refused(&other("k").await), (422, "key_reused".to_owned()));
+    assert_eq!(other("l").await.status(), 200);
+    assert_eq!(world.asked().len(), 2);
+}

@@ -192,6 +192,10 @@ async fn invitation_makes_one_account_and_twins_are_refused() {
     let changed = json!({"email": "ada@example.org", "avatar": "🐧"});
     let changed = ask(&server, &ada, ("PATCH", "/api/auth/profile"), changed).await.ok()["data"].clone();
     assert_eq!((&changed["email"], &changed["avatar"]), (&json!("ada@example.org"), &json!("🐧")));
+    for unsafe_one in ["javascript:alert(1)", "data:text/html,x"] {
+        let answer = ask(&server, &ada, ("PATCH", "/api/auth/profile"), json!({"avatar": unsafe_one})).await;
+        assert_eq!(refused(&answer), (400, "bad_avatar".to_owned()), "{unsafe_one}");
+    }
     let cleared = ask(&server, &ada, ("PATCH", "/api/auth/profile"), json!({"email": null})).await.ok()["data"].clone();
     assert_eq!((&cleared["email"], &cleared["avatar"]), (&Value::Null, &json!("🐧")));
 }

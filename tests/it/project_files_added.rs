@@ -56,6 +56,7 @@ async fn upload_leads_nowhere_else() {
     let outside = tempfile::tempdir().unwrap();
     symlink(outside.path(), world.path("scratch/out")).unwrap();
     symlink(world.path("config.yml"), world.path("scratch/link")).unwrap();
+    symlink("loop", world.path("scratch/loop")).unwrap();
     fs::create_dir(world.path("scratch/folder")).unwrap();
     fs::write(world.path("scratch/plain"), "x").unwrap();
     for (folder, path, status) in [
@@ -73,6 +74,13 @@ async fn upload_leads_nowhere_else() {
     }
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     assert_eq!(world.read("scratch/plain"), "x");
+    // A link that leads to itself, which any command can make.
+    assert_eq!(refused(&server.get(&format!("{FILES}/loop")).await), (403, "not_allowed".to_owned()));
+    let written =
+        server.send("PUT", &format!("{FILES}/loop"), &[("Content-Type", "application/json")], b"{\"content\": \"\"}");
+    assert_eq!(refused(&written.await), (403, "not_allowed".to_owned()));
+    let beneath = server.get(&format!("{FILES}/plain/x")).await;
+    assert!(refused(&beneath).0 == 404 && !beneath.text().contains("os error"), "{}", beneath.text());
     let none =
         server.send("POST", "/api/projects/none/files", &[("Content-Type", "multipart/form-data; boundary=x")], b"");
     assert_eq!(refused(&none.await).0, 404);

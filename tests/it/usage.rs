@@ -90,6 +90,7 @@ async fn usage_is_per_day_and_model_and_branches_count_once() {
         ("?period=", "bad_period"),
         ("?by=person", "bad_by"),
         ("?from=2026-13-01", "bad_day"),
+        ("?from=2026-02-01&to=2026-01-01", "bad_day"),
         ("?offset_minutes=1441", "bad_offset"),
         ("?offset_minutes=-2147483648", "bad_offset"),
     ] {

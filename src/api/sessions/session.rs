@@ -213,11 +213,11 @@ pub(in crate::api) fn shown(busy: &Busy, summary: &store::SessionSummary) -> Ses
     }
 }
 
-/// Normalises a title to one line and checks that it has at most 200 characters.
+/// Normalises a title to one line and checks that it has at most 255 characters.
 pub(in crate::api) fn title(text: &str) -> Result<String, ApiError> {
     let title = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if title.chars().count() > 200 {
-        return Err(ApiError::bad_request("too_long", "a title has at most 200 characters"));
+    if title.chars().count() > 255 {
+        return Err(ApiError::bad_request("too_long", "a title has at most 255 characters"));
     }
     Ok(title)
 }

@@ -149,6 +149,9 @@ impl TokensQuery {
             return Err(ApiError::bad_request("bad_offset", "offset_minutes is between -1440 and 1440"));
         }
         let (from, to) = (day(self.from.as_deref())?, day(self.to.as_deref())?);
+        if from.zip(to).is_some_and(|(from, to)| from > to) {
+            return Err(ApiError::bad_request("bad_day", "from is a day after to; exchange them"));
+        }
         Ok(ReportRange { period, from, to, offset_minutes: self.offset_minutes, by_project })
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, RequestBuilder, Response};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
@@ -31,6 +31,8 @@ pub struct Client {
 pub enum Refused {
     #[error("{message} ({code})")]
     Answered { code: String, message: String },
+    #[error("this server needs a token: set MINICLAW_TOKEN to its token, or to an access token of yours")]
+    SignedOut,
     #[error("the server at {base} does not answer: {cause}")]
     Unreachable { base: Url, cause: String },
 }
@@ -104,6 +106,9 @@ impl Client {
         let status = response.status();
         if status.is_success() {
             return Ok(response);
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            return Err(Refused::SignedOut);
         }
         let ErrorText { error, message } = response.json().await.unwrap_or_default();
         let text = |field: &str| error[field].as_str().unwrap_or_default().to_owned();

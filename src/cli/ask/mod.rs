@@ -7,6 +7,7 @@ mod host;
 mod question;
 mod schema;
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -83,7 +84,9 @@ pub fn run(arguments: &AskArguments) -> anyhow::Result<ExitCode> {
             Some(url) => Host::at(url)?,
             None => Host::of_home(&home_dir(arguments.home.clone())).await?,
         };
-        let asked = Asking { client: &host.client, arguments, schema }.until_stopped(question).await;
+        let asked = Asking { client: &host.client, arguments, schema, is_named: Cell::new(false) }
+            .until_stopped(question)
+            .await;
         host.stop().await;
         asked
     });
@@ -96,6 +99,8 @@ struct Asking<'a> {
     client: &'a Client,
     arguments: &'a AskArguments,
     schema: Option<AnswerSchema>,
+    /// Whether the person knows the new session.
+    is_named: Cell<bool>,
 }
 
 impl Asking<'_> {
@@ -115,9 +120,6 @@ impl Asking<'_> {
         };
         if let Some(before) = before {
             self.client.put(&format!("api/sessions/{session}/model"), before).await?;
-        }
-        if self.arguments.session.is_none() {
-            eprintln!("miniclaw: session {session}");
         }
         done
     }
@@ -180,6 +182,9 @@ impl Asking<'_> {
 
     async fn answer(&self, session: &str, question: &Question, output: Output) -> anyhow::Result<(String, AnswerEnd)> {
         let frames = self.client.chat(question.request(session)).await.context("the question was not taken")?;
+        if self.arguments.session.is_none() && !self.is_named.replace(true) {
+            eprintln!("miniclaw: session {session}");
+        }
         answer::follow(self.client, session, frames, output).await
     }
 }

@@ -10,6 +10,9 @@ use crate::engine::{EngineError, Tenant};
 impl Actor {
     /// Starts a work, or queues the prompt.
     pub(super) async fn say(&mut self, mut said: QueuedPrompt, when: When) {
+        if said.key.as_deref().is_some_and(|key| self.has_other_text(key, &said.prompt.text)) {
+            return tell(said.replies, Err(EngineError::KeyReused));
+        }
         if let Some(started) = said.key.as_deref().and_then(|key| self.said_before(key)) {
             return tell(said.replies, Ok(started));
         }
@@ -198,6 +201,14 @@ impl Actor {
         }
         let Tenant { log, claim, .. } = &*self.tenant;
         Ok(log.keep_pictures(*claim, &self.ledger.id, prompt.pictures.clone()).await?)
+    }
+
+    /// Returns whether a message with this idempotency key has begun a work, or is about to, and has another text.
+    fn has_other_text(&self, key: &str, text: &str) -> bool {
+        let waiting = self.said.iter().find(|said| said.key.as_deref() == Some(key));
+        let begun = || self.ledger.session.messages.iter().rev().find(|message| message.id.as_deref() == Some(key));
+        let known = waiting.map(|said| said.prompt.text.as_str()).or_else(|| Some(begun()?.content.as_str()));
+        known.is_some_and(|known| known != text)
     }
 
     /// Returns what the message with this idempotency key has become.
