@@ -76,8 +76,8 @@ async fn upload_leads_nowhere_else() {
     assert_eq!(world.read("scratch/plain"), "x");
     // A link that leads to itself, which any command can make.
     assert_eq!(refused(&server.get(&format!("{FILES}/loop")).await), (403, "not_allowed".to_owned()));
-    let written =
-        server.send("PUT", &format!("{FILES}/loop"), &[("Content-Type", "application/json")], b"{\"content\": \"\"}");
+    let path = format!("{FILES}/loop");
+    let written = server.send("PUT", &path, &[("Content-Type", "application/json")], b"{\"content\": \"\"}");
     assert_eq!(refused(&written.await), (403, "not_allowed".to_owned()));
     let beneath = server.get(&format!("{FILES}/plain/x")).await;
     assert!(refused(&beneath).0 == 404 && !beneath.text().contains("os error"), "{}", beneath.text());
