@@ -156,7 +156,7 @@ async fn refused_change_changes_nothing() {
         (json!({"title": "x", "model": "nobody/none"}), 409, "unknown_model"),
         (json!({"title": "x", "project_id": "none"}), 404, "not_found"),
         (json!({"title": "x", "project_id": "../x"}), 404, "not_found"),
-        (json!({"title": "x".repeat(201)}), 400, "too_long"),
+        (json!({"title": "x".repeat(256)}), 400, "too_long"),
         (json!({"temperature": "warm"}), 400, "bad_json"),
     ] {
         assert_eq!(refused(&patch(&server, &id, change.clone()).await), (status, reason.to_owned()), "{change}");

@@ -400,7 +400,7 @@ async fn new_session_is_created_named_and_listed() {
     let id = made["id"].as_str().unwrap();
     let file = world.session(id);
     assert_eq!((&file["title"], &file["messages"]), (&json!(""), &json!([])));
-    let long = server.post("/api/sessions", json!({"title": "x".repeat(201)})).await.refused();
+    let long = server.post("/api/sessions", json!({"title": "x".repeat(256)})).await.refused();
     assert_eq!(long, (400, "too_long".to_owned()));
     server.chat(id, "hi").await;
     server.settled(id).await;

@@ -58,7 +58,7 @@ it.each([
   ['max_tokens', '4294967295'],
   ['system_prompt', '好'.repeat(20_000)],
   ['system_prompt', '😀'.repeat(20_000)],
-  ['title', 'x'.repeat(200)],
+  ['title', 'x'.repeat(255)],
 ] as const)('the server accepts %s “%.12s”', (field, text) => {
   expect(problemsIn({ [field]: text })).toEqual({})
 })
@@ -73,7 +73,7 @@ it.each([
   ['max_tokens', '1.5'],
   ['max_tokens', '4294967296'],
   ['system_prompt', 'x'.repeat(20_001)],
-  ['title', 'x'.repeat(201)],
+  ['title', 'x'.repeat(256)],
 ] as const)('a wrong %s “%.12s” is explained before it is sent', (field, text) => {
   expect(Object.keys(problemsIn({ [field]: text, model: 'm' }))).toEqual([field])
 })
@@ -90,7 +90,7 @@ it('a refusal is shown at the field that it concerns', () => {
   expect(fieldOf('busy', 'the session is busy')).toBe('project_id')
   expect(fieldOf('not_found', 'project not found')).toBe('project_id')
   expect(fieldOf('not_found', 'conversation not found')).toBeNull()
-  expect(fieldOf('too_long', 'a title has at most 200 characters')).toBe('title')
+  expect(fieldOf('too_long', 'a title has at most 255 characters')).toBe('title')
   expect(fieldOf('bad_choice', 'a temperature is a number from 0 to 2')).toBe('temperature')
   expect(fieldOf('bad_choice', 'max_tokens is at least 1')).toBe('max_tokens')
   expect(fieldOf('disk_full', 'no space left')).toBeNull()

@@ -24,7 +24,7 @@ export const FIELDS = [
 
 /** Limits of the server. */
 export const LONGEST_PROMPT = 20_000
-const LONGEST_TITLE = 200
+const LONGEST_TITLE = 255
 const MOST_TOKENS = 2 ** 32 - 1
 
 /** The texts of what is chosen. */

@@ -4,7 +4,7 @@ export const conversation = {
   thisConversationRunning: 'The response that is being written isn’t affected.',
   conversationTitle: 'Title',
   conversationTitleHint: 'If empty, the list shows the beginning of the first message.',
-  titleTooLong: 'A title has at most 200 characters.',
+  titleTooLong: 'A title has at most 255 characters.',
   conversationModelHint: 'Used from the next message on.',
   conversationModelDefault: 'Default: {name}',
   conversationModelGone: '{id} (no longer available)',

@@ -5,7 +5,7 @@ export const conversation: Record<keyof typeof en, string> = {
   thisConversationRunning: '正在生成的回复不受影响。',
   conversationTitle: '标题',
   conversationTitleHint: '留空时，列表显示第一条消息的开头。',
-  titleTooLong: '标题最多 200 个字符。',
+  titleTooLong: '标题最多 255 个字符。',
   conversationModelHint: '从下一条消息起由它回复。',
   conversationModelDefault: '默认：{name}',
   conversationModelGone: '{id}（已不可用）',
