@@ -120,6 +120,11 @@ pub type Transcript = Vec<Value>;
 
 /// Returns the conversation that messages of a session's file stand for.
 pub fn of_messages(messages: &Value) -> Transcript {
+    sorted(lines_of(messages))
+}
+
+/// Returns the lines of messages in their order, so that what follows continues the last one.
+fn lines_of(messages: &Value) -> Transcript {
     let mut lines = Vec::new();
     for message in messages.as_array().expect("messages") {
         let text = |field: &str| message[field].as_str().unwrap_or_default().to_owned();
@@ -138,7 +143,7 @@ pub fn of_messages(messages: &Value) -> Transcript {
             }
         }
     }
-    sorted(lines)
+    lines
 }
 
 /// Adds a piece of text to the last line, if that is of the same kind.
@@ -166,7 +171,7 @@ pub fn of_frames(frames: &[Value]) -> Transcript {
     for frame in frames {
         let data = &frame["data"];
         match frame["type"].as_str().expect("a type") {
-            "HISTORY" => lines = of_messages(&data["messages"]),
+            "HISTORY" => lines = lines_of(&data["messages"]),
             "ASSISTANT_TEXT" => push(&mut lines, "text", data["delta"].as_str().expect("a delta")),
             "THINKING" => push(&mut lines, "thinking", data["delta"].as_str().expect("a delta")),
             "TOOL_USE" => lines.push(json!({"call": data["id"]})),
