@@ -93,6 +93,16 @@ fn shows_end_of(frame: &Value, key: &str) -> bool {
     frame["type"] == "HISTORY" && frame["data"]["running"].is_null() && messages.into_iter().any(|one| one["id"] == key)
 }
 
+/// Returns the work of the message with this key, as far as these frames tell it.
+fn work_of<'a>(frames: &'a [Value], key: &str) -> Option<&'a Value> {
+    frames.iter().find_map(|frame| {
+        let data = &frame["data"];
+        let told = (data["type"] == "user_message" && data["message_id"] == key).then_some(&data["work_id"]);
+        let messages = || data["messages"].as_array()?.iter().find(|one| one["id"] == key);
+        told.or_else(|| Some(&messages()?["work_id"]))
+    })
+}
+
 #[tokio::test]
 async fn socket_cut_anywhere_shows_what_a_reload_shows() {
     let cases = std::env::var("MINICLAW_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(4);
@@ -112,9 +122,12 @@ async fn socket_cut_anywhere_shows_what_a_reload_shows() {
             socket.send(said.clone()).await;
             loop {
                 let frame = socket.next().await;
-                let is_over = frame["type"] == "RESULT" || shows_end_of(&frame, &key);
+                let shows_end = shows_end_of(&frame, &key);
                 seen.push(frame);
-                if is_over {
+                // A work whose end a history has shown has a RESULT as well, which may come after it.
+                let last = seen.last().expect("a frame");
+                let is_result = last["type"] == "RESULT" && Some(&last["data"]["work_id"]) == work_of(&seen, &key);
+                if shows_end || is_result {
                     break;
                 }
                 if random.below(4) == 0 {
