@@ -238,6 +238,25 @@ test('an upload goes on after the connection was lost, and after a reload', asyn
   await remove()
 })
 
+test('a project whose folder was deleted says so, and can be deleted', async ({ app, open }) => {
+  const body = JSON.stringify({ name: 'Lost' })
+  const { data } = await ask(app, '/api/projects', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  })
+  await rm(join(app.home, 'workspaces', data.path), { recursive: true })
+  const page = await open()
+  await command(page, 'Manage projects')
+  const row = dialog(page).getByRole('listitem').filter({ hasText: 'Lost' })
+  await row.getByText(/^Not available: another program deleted the folder/).waitFor()
+  await expect(row.getByRole('button', { name: /^Link again/ })).toHaveCount(0)
+  assert.deepEqual(await faults(page), [])
+  await shot(page, 'projects-folder-gone')
+  await button(page, 'Delete Lost').click()
+  await expect(row.getByText(/^Not available/)).toHaveCount(0)
+})
+
 test('a folder of the computer is shown, linked, gone, and only unlinked', async ({ app, open }) => {
   const { path, remove } = await folder('linked', { 'a.txt': 'one' })
   const page = await open()

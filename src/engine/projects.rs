@@ -121,7 +121,7 @@ impl Engine {
     ) -> Result<Vec<(Project, Option<LinkProblem>)>, EngineError> {
         let home = self.tenant.home.clone();
         let with_problem = move |project: Project| {
-            let problem = home.link_problem(&project);
+            let problem = home.folder_problem(&project);
             (project, problem)
         };
         blocking(move || Ok(projects.into_iter().map(with_problem).collect())).await

@@ -12,6 +12,7 @@ use crate::domain::{Place, Root};
 /// The folder of git in a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GitFolder {
+    /// There is none, or it is not a repository.
     None,
     /// A folder with a whole repository in it.
     Whole,
@@ -35,6 +36,8 @@ const PARTS: [&str; 12] = [
     "info",
     "logs",
 ];
+/// What makes a folder a repository for git. Git completes a folder without one of them when it makes a repository.
+const NEEDED: [&str; 3] = ["HEAD", "objects", "refs"];
 const IS_FILE: &str =
     "its .git is a file that names a folder elsewhere (a worktree or a submodule); open that repository";
 const IS_LINK: &str = "its .git is a link; put the repository itself into the project";
@@ -72,7 +75,10 @@ fn of_folder(folder: &Dir) -> io::Result<GitFolder> {
     if git.symlink_metadata("objects/info/alternates").is_ok() {
         return Ok(GitFolder::Elsewhere(BORROWS));
     }
-    Ok(GitFolder::Whole)
+    match NEEDED.iter().all(|part| git.symlink_metadata(part).is_ok()) {
+        true => Ok(GitFolder::Whole),
+        false => Ok(GitFolder::None),
+    }
 }
 
 #[cfg(test)]
@@ -95,12 +101,16 @@ mod tests {
         assert_eq!(found(), GitFolder::Elsewhere(IS_LINK));
         fs::remove_file(at(".git")).unwrap();
         fs::rename(at("real"), at(".git")).unwrap();
+        fs::create_dir(at(".git/refs")).unwrap();
+        assert_eq!(found(), GitFolder::None, "git takes a folder without a HEAD for none");
+        fs::write(at(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         assert_eq!(found(), GitFolder::Whole);
         for (name, why) in [("commondir", IS_SHARED), ("objects/info/alternates", BORROWS)] {
             fs::write(at(".git").join(name), "/elsewhere").unwrap();
             assert_eq!(found(), GitFolder::Elsewhere(why));
             fs::remove_file(at(".git").join(name)).unwrap();
         }
+        fs::remove_dir(at(".git/refs")).unwrap();
         for name in ["config", "objects/pack", "refs"] {
             symlink("/etc/passwd", at(".git").join(name)).unwrap();
             assert_eq!(found(), GitFolder::Elsewhere(HAS_LINK), "{name}");

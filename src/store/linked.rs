@@ -15,7 +15,7 @@ use super::outside;
 use super::projects::find_project;
 use crate::clock;
 use crate::domain::linking::{FolderIdentity, LinkProblem, LinkRefused, check, user_homes};
-use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused};
+use crate::domain::{Project, ProjectId, ProjectName, ProjectRefused, Root};
 
 /// Maximum number of entries that are counted for a person to see.
 const MAX_COUNTED: usize = 10_000;
@@ -102,7 +102,7 @@ impl Home {
                 })?;
                 let project =
                     self.project(id).ok_or_else(|| StoreError::NotFound { what: format!("the project {id}") })?;
-                self.indexes().forget(&crate::domain::Root::Project(id.clone()));
+                self.indexes().forget(&Root::Project(id.clone()));
                 self.open_project(&project)?;
                 Ok(project)
             }
@@ -110,8 +110,13 @@ impl Home {
     }
 
     /// Returns why the folder of a project cannot be used now; `None` if it can.
-    pub fn link_problem(&self, project: &Project) -> Option<LinkProblem> {
-        let link = project.link.as_ref()?;
+    pub fn folder_problem(&self, project: &Project) -> Option<LinkProblem> {
+        let Some(link) = project.link.as_ref() else {
+            return match self.check_root(&Root::Project(project.id.clone())) {
+                Err(StoreError::Unavailable(problem)) => Some(problem),
+                _ => None,
+            };
+        };
         if self.links_are_closed() {
             return Some(LinkProblem::NotHere(project.path.clone()));
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, MetadataExt};
 
 use super::error::StoreError;
 use super::home::Home;
@@ -145,6 +145,7 @@ impl Home {
             (Some(folder), _) => self.root().open_dir(folder),
             (None, Root::Project(id)) if let Some(shared) = self.shared_folder(id) => self.open_shared(&shared),
             (None, Root::Project(id)) => match self.project_handle(id) {
+                Some(Ok(Ok(held))) if is_deleted(&held) => return self.reopen_project(id),
                 Some(Ok(held)) => held,
                 // No lock is held: a network disk may not answer for long.
                 Some(Err((link, path))) => {
@@ -171,6 +172,23 @@ impl Home {
             FolderHandle::Linked(link) => Err((*link, path.clone())),
         })
     }
+
+    /// Opens the folder of a project that another program has deleted, and may have put back.
+    fn reopen_project(&self, id: &ProjectId) -> Result<Dir, StoreError> {
+        let path = self.working_path(&Root::Project(id.clone())).unwrap_or_default();
+        let missing = || StoreError::Unavailable(LinkProblem::Missing(path.display().to_string()));
+        self.project(id).ok_or_else(missing).and_then(|project| self.open_project(&project).map_err(|_| missing()))?;
+        self.indexes().forget(&Root::Project(id.clone()));
+        match self.project_handle(id) {
+            Some(Ok(Ok(held))) if !is_deleted(&held) => Ok(held),
+            _ => Err(missing()),
+        }
+    }
+}
+
+/// Returns whether a folder is in no other folder any more.
+fn is_deleted(folder: &Dir) -> bool {
+    folder.dir_metadata().is_ok_and(|meta| meta.nlink() == 0)
 }
 
 #[cfg(test)]

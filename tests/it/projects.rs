@@ -283,6 +283,38 @@ async fn conversation_works_in_its_project_and_nowhere_else() {
 }
 
 #[tokio::test]
+async fn folder_that_another_program_deletes_is_missing_until_it_is_back() {
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    let id = created(&server, "Tea").await;
+    let path = format!("{PROJECTS}/{id}");
+    server.put(&format!("{path}/files/a.txt"), json!({"content": "x"})).await.ok();
+    let state = async || {
+        let shown = data(&server.get(&path).await);
+        (shown["available"].clone(), shown["problem"].clone())
+    };
+    assert_eq!(state().await, (json!(true), Value::Null));
+    fs::rename(world.path("workspaces/Tea"), world.path("kept")).unwrap();
+    fs::create_dir(world.path("workspaces/Tea")).unwrap();
+    fs::remove_dir(world.path("workspaces/Tea")).unwrap();
+    assert_eq!(state().await, (json!(true), Value::Null), "a folder that is only moved stays the same");
+    fs::remove_dir_all(world.path("kept")).unwrap();
+    assert_eq!(state().await, (json!(false), json!("folder_missing")));
+    for gone in [server.get(&format!("{path}/files")).await, server.get(&format!("{path}/files/a.txt")).await] {
+        assert_eq!(refused(&gone), (409, "folder_missing".to_owned()));
+    }
+    let refused_write = server.put(&format!("{path}/files/b.txt"), json!({"content": "x"})).await;
+    assert_eq!(refused(&refused_write), (409, "folder_missing".to_owned()));
+    fs::create_dir(world.path("workspaces/Tea")).unwrap();
+    fs::write(world.path("workspaces/Tea/back.txt"), "again").unwrap();
+    assert_eq!(state().await, (json!(true), Value::Null));
+    assert_eq!(listed(&server, &id, "").await, ["file back.txt"]);
+    fs::remove_dir_all(world.path("workspaces/Tea")).unwrap();
+    server.delete(&path).await.ok();
+    assert_eq!(names(&server, "").await, Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn deletion_that_was_killed_is_completed() {
     let world = World::new(script([])).await;
     let server = world.serve().await;

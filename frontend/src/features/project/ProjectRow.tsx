@@ -13,7 +13,7 @@ import { Button, IconButton } from '@/components/ui/Button'
 import { Toolbar } from '@/components/ui/Toolbar'
 import { cn } from '@/lib/cn'
 import { moment } from '@/lib/format'
-import { type Key, locale, type Translate, useLang, useT } from '@/lib/i18n'
+import { type Key, locale, useLang, useT } from '@/lib/i18n'
 import { roleIn, sharedBy } from './role'
 
 interface RowProps {
@@ -57,10 +57,14 @@ export function ProjectRow({ project, onOpen, onMembers, onEdit, onLinkAgain, on
             {description}
           </span>
         )}
-        {!available && <span className="block text-small text-warn">{problemOf(problem, t)}</span>}
+        {!available && (
+          <span className="block text-small text-warn">
+            {t(linked ? problemOf(problem) : 'projectFolderGone')}
+          </span>
+        )}
       </span>
       <Toolbar label={name} className="flex items-center gap-1">
-        {!available && problem !== 'folder_not_here' && (
+        {linked && !available && problem !== 'folder_not_here' && (
           <Button size="small" aria-label={t('linkThisAgain', { name })} onClick={onLinkAgain}>
             {t('linkAgain')}
           </Button>
@@ -101,9 +105,8 @@ const PROBLEMS: Readonly<Partial<Record<string, Key>>> = {
   folder_not_here: 'linkNotHere',
 }
 
-/** Why the folder of a project cannot be used, and what a person can do. */
-const problemOf = (code: string | null | undefined, t: Translate): string =>
-  t(PROBLEMS[code ?? ''] ?? 'linkMissing')
+/** Why the folder of a linked project cannot be used, and what a person can do. */
+const problemOf = (code: string | null | undefined): Key => PROBLEMS[code ?? ''] ?? 'linkMissing'
 
 export function DeletedProject({ project, onRestore }: { project: Project; onRestore: () => void }) {
   const t = useT()

@@ -60,6 +60,7 @@ export const projects = {
   linkAgain: 'Link again',
   linkThisAgain: 'Link again the folder of {name}',
   linkedAgain: 'Linked the folder of {name} again.',
+  projectFolderGone: 'Not available: another program deleted the folder. Put it back, or delete the project.',
   linkMissing: 'Not available: the folder is gone. Connect its disk, move it back, or link it again.',
   linkReplaced:
     'Not available: another folder or a link has its path now. Move the old one back, or link it again.',

@@ -58,6 +58,7 @@ export const projects: Record<keyof typeof en, string> = {
   linkAgain: '重新链接',
   linkThisAgain: '重新链接 {name} 的文件夹',
   linkedAgain: '已重新链接 {name} 的文件夹。',
+  projectFolderGone: '不可用：文件夹已被其他程序删除。请将其放回，或删除该项目。',
   linkMissing: '不可用：文件夹不在原处。请连接其磁盘、将其移回，或重新链接。',
   linkReplaced: '不可用：该路径现在是另一个文件夹或链接。请将原文件夹移回，或重新链接。',
   linkNotReadable: '不可用：miniclaw 无权读取该文件夹。请更改其权限。',
