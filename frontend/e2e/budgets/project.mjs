@@ -38,10 +38,13 @@ const timeRow = name =>
     ),
   )
 
+/** How long a button is down, in milliseconds. A person's finger takes longer. */
+const PRESS = 50
+
 async function clicked(page, element, name) {
   await element.waitFor()
   await page.evaluate(timeRow, name)
-  await element.click()
+  await element.click({ delay: PRESS })
   return (await page.waitForFunction(() => window.__painted)).jsonValue()
 }
 

@@ -22,13 +22,15 @@ interface Props {
   choices: readonly Choice[]
   value: string | null
   onChoose: (value: string | null) => void
+  /** Called when the button goes down on a choice, before it is chosen. */
+  onPress?: (value: string | null) => void
 }
 
 /** Number of choices above which there is a field to filter them. */
 const MANY = 8
 
 /** Several choices in a panel, the current one checked. Arrows move, Enter chooses. */
-export function ChoiceList({ label, filter, choices, value, onChoose }: Props) {
+export function ChoiceList({ label, filter, choices, value, onChoose, onPress }: Props) {
   const t = useT()
   const id = useId()
   const choose = useContext(ChooseContext)
@@ -114,6 +116,7 @@ export function ChoiceList({ label, filter, choices, value, onChoose }: Props) {
             active={i === active}
             onPick={() => pick(choice)}
             onHover={() => setAt(i)}
+            onPress={() => onPress?.(choice.value)}
           />
         ))}
       </div>
@@ -133,9 +136,11 @@ interface RowProps {
   active: boolean
   onPick: () => void
   onHover: () => void
+  onPress: () => void
 }
 
-function Row({ id, choice: { words, hint, icon: Icon }, checked, active, onPick, onHover }: RowProps) {
+function Row({ id, choice, checked, active, onPick, onHover, onPress }: RowProps) {
+  const { words, hint, icon: Icon } = choice
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the list or the field handles the keys and refers to this option
     <div
@@ -146,6 +151,7 @@ function Row({ id, choice: { words, hint, icon: Icon }, checked, active, onPick,
       data-active={active ? '' : undefined}
       onClick={onPick}
       onPointerMove={onHover}
+      onPointerDown={onPress}
       className={cn(
         'flex cursor-pointer items-center gap-2 rounded-md px-2 py-1.5 text-[13px] pointer-coarse:min-h-11',
         active && 'bg-sel',
