@@ -15,15 +15,16 @@ use std::thread::available_parallelism;
 
 use kit::report::Report;
 use measures::{
-    Bench, captures, journal, knowledge, meaning, memory, people, project, prompt, sandbox, search, sessions, soak,
-    start, streams, turn, ui, verify,
+    Bench, captures, doors, journal, knowledge, meaning, memory, people, project, prompt, sandbox, search, sessions,
+    soak, start, streams, turn, ui, verify,
 };
 
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 18] = [
     "start",
     "memory",
     "prompt",
     "turn",
+    "doors",
     "streams",
     "people",
     "journal",
@@ -66,6 +67,7 @@ fn main() -> io::Result<ExitCode> {
                 "memory" => memory::measure(&bench, &mut report).await?,
                 "prompt" => prompt::measure(&bench, &mut report).await?,
                 "turn" => turn::measure(&bench, &mut report).await?,
+                "doors" => doors::measure(&bench, &mut report).await?,
                 "streams" => streams::measure(&bench, &mut report).await?,
                 "people" => people::measure(&bench, &mut report).await?,
                 "journal" => journal::measure(&bench, &mut report).await?,
