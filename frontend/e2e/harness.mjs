@@ -143,7 +143,7 @@ const messageBox = lang => page =>
  */
 export async function openPage(browser, app, given = {}) {
   const { path = '/', theme = 'light', lang = 'en', prepare, ready = messageBox(lang), ...options } = given
-  const context = await browser.newContext({ viewport: DESKTOP, ...options })
+  const context = await browser.newContext({ viewport: DESKTOP, reducedMotion: 'reduce', ...options })
   const page = await context.newPage()
   page.setDefaultTimeout(PATIENCE)
   const faults = []
