@@ -381,9 +381,8 @@ impl From<EngineError> for ApiError {
             EngineError::Model(ModelError::NoModel(_)) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "no_model", message)
             }
-            EngineError::Model(ModelError::Gone(_) | ModelError::Unknown(_)) => {
-                Self::new(StatusCode::CONFLICT, "unknown_model", message)
-            }
+            EngineError::Model(ModelError::Gone(_)) => Self::new(StatusCode::CONFLICT, "unknown_model", message),
+            EngineError::Model(ModelError::Unknown(_)) => Self::bad_request("unknown_model", message),
             EngineError::Model(ModelError::Provider(error)) | EngineError::Provider(error) => {
                 Self { params: error.params(), ..Self::new(StatusCode::BAD_GATEWAY, error.code(), message) }
             }

@@ -3,6 +3,7 @@
 mod aliases;
 mod app;
 mod auth;
+mod body;
 mod chat;
 mod connections;
 mod conversations;

@@ -13,6 +13,7 @@ use super::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use super::error::ApiError;
 use super::names;
 use super::security::caller::Caller;
+use crate::api::body::JsonBody;
 use crate::engine::tool_choices::ChoiceRefused;
 use crate::tools::{ToolCategory, built_in};
 
@@ -70,9 +71,9 @@ pub async fn tools(State(app): State<App>, caller: Option<Caller>) -> Result<Res
 pub async fn choose(
     caller: Caller,
     Path(name): Path<String>,
-    request: Result<Json<ToolPatch>, JsonRejection>,
+    request: Result<JsonBody<ToolPatch>, JsonRejection>,
 ) -> Result<Json<Enveloped<ToolList>>, ApiError> {
-    let Json(ToolPatch { enabled }) = request?;
+    let JsonBody(ToolPatch { enabled }) = request?;
     caller.tenant().choose_tool(&name, enabled).await?;
     Ok(enveloped(listed(&caller).await))
 }

@@ -153,7 +153,7 @@ async fn refused_change_changes_nothing() {
         (json!({"title": "x", "temperature": 2.5}), 400, "bad_choice"),
         (json!({"title": "x", "max_tokens": 0}), 400, "bad_choice"),
         (json!({"title": "x", "system_prompt": "字".repeat(20_001)}), 400, "bad_choice"),
-        (json!({"title": "x", "model": "nobody/none"}), 409, "unknown_model"),
+        (json!({"title": "x", "model": "nobody/none"}), 400, "unknown_model"),
         (json!({"title": "x", "project_id": "none"}), 404, "not_found"),
         (json!({"title": "x", "project_id": "../x"}), 404, "not_found"),
         (json!({"title": "x".repeat(256)}), 400, "too_long"),

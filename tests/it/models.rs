@@ -97,7 +97,7 @@ async fn thinking_is_switchable_only_when_supported() {
 async fn missing_model_is_reported_and_replaced() {
     let world = world().await;
     let server = world.serve().await;
-    let unknown = (409, "unknown_model".to_owned());
+    let unknown = (400, "unknown_model".to_owned());
     server.chat("s", "one").await;
     server.settled("s").await;
     assert_eq!(server.put(PATH, json!({"model": "other/none"})).await.refused(), unknown);

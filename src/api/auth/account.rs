@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::proxy::ProxyMode;
 use super::user::User;
 use crate::api::app::App;
+use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::audit::AuditNote;
@@ -100,10 +101,10 @@ pub async fn register(
     State(app): State<App>,
     (peer, client): (Peer, Client),
     (note, headers): (AuditNote, HeaderMap),
-    request: Result<Json<NewUser>, JsonRejection>,
+    request: Result<JsonBody<NewUser>, JsonRejection>,
 ) -> Result<Json<Enveloped<User>>, ApiError> {
     let people = app.people.as_ref().ok_or_else(ApiError::single_mode)?;
-    let Json(new) = request?;
+    let JsonBody(new) = request?;
     let named = proxy_user(&app, peer, &headers)?;
     let joining = Joining {
         username: &new.username,
@@ -128,10 +129,10 @@ pub async fn login(
     client: Client,
     note: AuditNote,
     headers: HeaderMap,
-    request: Result<Json<UserLogin>, JsonRejection>,
+    request: Result<JsonBody<UserLogin>, JsonRejection>,
 ) -> Result<WithCookies<UserToken>, ApiError> {
     let people = app.people.as_ref().ok_or_else(ApiError::single_mode)?;
-    let Json(UserLogin { username, password }) = request?;
+    let JsonBody(UserLogin { username, password }) = request?;
     if let Some(account) = people.account_named(&username) {
         note.account(account);
     }
@@ -175,10 +176,10 @@ pub async fn password(
     State(app): State<App>,
     caller: Caller,
     client: Client,
-    request: Result<Json<PasswordChange>, JsonRejection>,
+    request: Result<JsonBody<PasswordChange>, JsonRejection>,
 ) -> Result<WithCookies<UserToken>, ApiError> {
     let (people, account) = caller.people(Right::OwnAccount)?;
-    let Json(PasswordChange { current_password, new_password }) = request?;
+    let JsonBody(PasswordChange { current_password, new_password }) = request?;
     let passwords = [current_password.expose_secret(), new_password.expose_secret()];
     let signed_in = people.change_password(account, passwords).await?;
     Ok(answer(&app, people, (signed_in, client)))

@@ -1,10 +1,11 @@
 //! Invitations: codes with which people make accounts.
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::Path;
+use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
@@ -64,12 +65,12 @@ pub async fn list_invitations(caller: Caller) -> Result<Json<Enveloped<Page<Invi
 #[utoipa::path(post, path = "/api/admin/invitations", tag = "admin", request_body = Option<InvitationRequest>,
     responses((status = 200, body = Enveloped<MadeInvitation>),
               (status = "default", description = "400 bad_expiry; 409 too_many_items", body = EnvelopedError)))]
-pub async fn invite(caller: Caller, body: Bytes) -> Result<Json<Enveloped<MadeInvitation>>, ApiError> {
+pub async fn invite(
+    caller: Caller,
+    request: Result<JsonBody<InvitationRequest>, JsonRejection>,
+) -> Result<Json<Enveloped<MadeInvitation>>, ApiError> {
     let (people, admin) = caller.people(Right::ManagePeople)?;
-    let request: InvitationRequest = match body.is_empty() {
-        true => InvitationRequest::default(),
-        false => serde_json::from_slice(&body).map_err(|error| ApiError::bad_request("bad_json", error.to_string()))?,
-    };
+    let JsonBody(request) = request?;
     let made = people.invite(admin, request.expires_in_days.unwrap_or(USUAL_DAYS)).await?;
     Ok(enveloped(MadeInvitation { code: made.code, stored: InvitationInfo::new(made.stored, None) }))
 }

@@ -6,6 +6,7 @@ use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::user::User;
+use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::audit::AuditNote;
@@ -52,10 +53,10 @@ pub async fn change_person(
     caller: Caller,
     note: AuditNote,
     Path(id): Path<String>,
-    request: Result<Json<PersonPatch>, JsonRejection>,
+    request: Result<JsonBody<PersonPatch>, JsonRejection>,
 ) -> Result<Json<Enveloped<User>>, ApiError> {
     let (people, _) = caller.people(Right::ManagePeople)?;
-    let Json(PersonPatch { is_active, role, limits }) = request?;
+    let JsonBody(PersonPatch { is_active, role, limits }) = request?;
     if let Some(Some(limits)) = &limits {
         limits.parse().map_err(|error| ApiError::bad_request("bad_limits", error.to_string()))?;
     }

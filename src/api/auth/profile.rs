@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::user::User;
 use crate::api::app::App;
+use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
@@ -49,10 +50,10 @@ pub async fn profile(State(app): State<App>, caller: Caller) -> Result<Json<Enve
                   body = EnvelopedError)))]
 pub async fn change_profile(
     caller: Caller,
-    request: Result<Json<ProfilePatch>, JsonRejection>,
+    request: Result<JsonBody<ProfilePatch>, JsonRejection>,
 ) -> Result<Json<Enveloped<User>>, ApiError> {
     let (people, account) = caller.people(Right::OwnAccount)?;
-    let Json(ProfilePatch { username, email, avatar }) = request?;
+    let JsonBody(ProfilePatch { username, email, avatar }) = request?;
     let account = people.change_profile(account, ProfileChange { username, email, avatar }).await?;
     Ok(enveloped(account.into()))
 }

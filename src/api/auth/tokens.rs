@@ -5,6 +5,7 @@ use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
@@ -71,10 +72,10 @@ pub async fn list_tokens(caller: Caller) -> Result<Json<Enveloped<Page<AccessTok
               (status = "default", description = "400 bad_token_name, bad_expiry; 409 too_many_items", body = EnvelopedError)))]
 pub async fn make_token(
     caller: Caller,
-    request: Result<Json<AccessTokenRequest>, JsonRejection>,
+    request: Result<JsonBody<AccessTokenRequest>, JsonRejection>,
 ) -> Result<Json<Enveloped<MadeAccessToken>>, ApiError> {
     let (people, account) = caller.people(Right::OwnAccount)?;
-    let Json(AccessTokenRequest { name, expires_in_days, scope }) = request?;
+    let JsonBody(AccessTokenRequest { name, expires_in_days, scope }) = request?;
     let made = people.make_token(account, NewAccessToken { name, expires_in_days, scope }).await?;
     Ok(enveloped(MadeAccessToken { token: made.token, stored: made.stored.into() }))
 }

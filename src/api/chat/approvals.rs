@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{AlwaysAllowedCall, Approval, Decision, Scope};
@@ -100,10 +101,10 @@ pub async fn list(caller: Caller) -> Json<ApprovalList> {
 pub async fn answer(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<AnswerRequest>, JsonRejection>,
+    request: Result<JsonBody<AnswerRequest>, JsonRejection>,
 ) -> Result<Json<AnswerGiven>, ApiError> {
     caller.require_page()?;
-    let Json(request) = request.map_err(|rejection| ApiError::bad_request("bad_json", rejection.body_text()))?;
+    let JsonBody(request) = request.map_err(|rejection| ApiError::bad_request("bad_json", rejection.body_text()))?;
     let AnswerRequest { decision, hash, arguments, reason } = request;
     let reason = checked_reason(reason)?;
     let wish = match decision {

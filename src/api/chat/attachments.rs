@@ -11,6 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::attachment::{MOST_FILES, NotAttached, checked_together};
@@ -84,9 +85,9 @@ pub struct AttachmentTokens {
     responses((status = 200, body = AttachmentTokens), (status = 413, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub async fn attachment_tokens(
     caller: Caller,
-    request: Result<Json<Attached>, JsonRejection>,
+    request: Result<JsonBody<Attached>, JsonRejection>,
 ) -> Result<Json<AttachmentTokens>, ApiError> {
-    let Json(file) = request?;
+    let JsonBody(file) = request?;
     let tenant = caller.tenant().clone();
     let is_document = matches!(file.encoding, Encoding::Document);
     let counted = blocking(move || {

@@ -8,6 +8,7 @@ use axum::http::HeaderName;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::chat::attachments::{Attached, prompt};
 use crate::api::chat::events::frames;
 use crate::api::chat::sse::respond;
@@ -57,8 +58,8 @@ pub struct ChatAnswer {
     responses((status = 200, description = "SSE of Frame; with stream:false a ChatAnswer", body = ChatAnswer),
               (status = 400, body = crate::api::error::ErrorBody),
               (status = 413, body = crate::api::error::ErrorBody), (status = 422, body = crate::api::error::ErrorBody), (status = 409, body = crate::api::error::ErrorBody)))]
-pub async fn chat(caller: Caller, request: Result<Json<ChatRequest>, JsonRejection>) -> Result<Response, ApiError> {
-    let Json(request) = request?;
+pub async fn chat(caller: Caller, request: Result<JsonBody<ChatRequest>, JsonRejection>) -> Result<Response, ApiError> {
+    let JsonBody(request) = request?;
     let id = match request.session_id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => SessionId::parse(id)?,
         None => SessionId::parse(&clock::new_id())?,

@@ -5,6 +5,7 @@ use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{QueuedMessage, SessionId};
@@ -30,10 +31,10 @@ pub struct Queue {
 pub async fn edit(
     caller: Caller,
     Path((id, message)): Path<(String, String)>,
-    request: Result<Json<QueueEdit>, JsonRejection>,
+    request: Result<JsonBody<QueueEdit>, JsonRejection>,
 ) -> Result<Json<Queue>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let Json(QueueEdit { message: content }) = request?;
+    let JsonBody(QueueEdit { message: content }) = request?;
     let content = content.trim();
     if content.is_empty() {
         return Err(ApiError::bad_request("empty", "a message can't be empty; delete it from the queue instead"));

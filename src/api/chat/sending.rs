@@ -6,6 +6,7 @@ use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::chat::attachments::{Attached, prompt};
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
@@ -69,10 +70,10 @@ pub struct Interrupted {
 pub async fn say(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<MessageRequest>, JsonRejection>,
+    request: Result<JsonBody<MessageRequest>, JsonRejection>,
 ) -> Result<(StatusCode, Json<MessageReceipt>), ApiError> {
     let id = SessionId::parse(&id)?;
-    let Json(request) = request?;
+    let JsonBody(request) = request?;
     let key = request.idempotency_key.map(usable).transpose()?;
     let prompt = prompt(&caller, &id, request.message, request.attachments).await?;
     let started = caller.engine.say(&id, NewMessage { prompt, key, when: request.when }).await?;

@@ -9,6 +9,7 @@ use axum::extract::{Path, Query};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::envelope::{Enveloped, EnvelopedError, Page, PageQuery, enveloped};
+use crate::api::body::JsonBody;
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::api::sessions::session::title;
@@ -123,9 +124,9 @@ pub struct ProjectFilter {
               (status = 404, description = "There is no such project", body = EnvelopedError)))]
 pub async fn create(
     caller: Caller,
-    request: Result<Json<ConversationChange>, JsonRejection>,
+    request: Result<JsonBody<ConversationChange>, JsonRejection>,
 ) -> Result<Json<Enveloped<Conversation>>, ApiError> {
-    let Json(change) = request?;
+    let JsonBody(change) = request?;
     let (title, project) = (change.title()?.unwrap_or_default(), change.project()?.flatten());
     let chosen = change.choice().of(&Chosen::default());
     let (id, session) = caller.engine.create_with(&title, project, chosen).await?;
@@ -188,15 +189,15 @@ pub async fn read(caller: Caller, Path(id): Path<String>) -> Result<Json<Envelop
     params(("id" = String, Path)),
     responses((status = 200, body = Enveloped<Conversation>), (status = 400, body = EnvelopedError),
               (status = 404, description = "There is no such conversation or project", body = EnvelopedError),
-              (status = 409, description = "unknown_model; busy: another project can be chosen when it has answered",
+              (status = 409, description = "busy: another project can be chosen when it has answered",
                body = EnvelopedError)))]
 pub async fn change(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<ConversationChange>, JsonRejection>,
+    request: Result<JsonBody<ConversationChange>, JsonRejection>,
 ) -> Result<Json<Enveloped<Conversation>>, ApiError> {
     let id = conversation_id(&id)?;
-    let Json(change) = request?;
+    let JsonBody(change) = request?;
     let change = SessionChange { title: change.title()?, project_id: change.project()?, choice: change.choice() };
     caller.engine.change(&id, change).await?;
     read_again(&caller, &id).await

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, Query};
@@ -14,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::conversation::conversation_id;
 use super::envelope::EnvelopedError;
 use super::steps::{ProcessStep, StepKind, places_of, steps_of};
+use crate::api::body::JsonBody;
 use crate::api::chat::attachments::{Attached, prompt};
 use crate::api::chat::sending::usable;
 use crate::api::chat::sse::{self, respond};
@@ -100,10 +100,10 @@ pub async fn send(
     Path(id): Path<String>,
     Query(query): Query<StepsQuery>,
     headers: HeaderMap,
-    request: Result<Json<ConversationPrompt>, JsonRejection>,
+    request: Result<JsonBody<ConversationPrompt>, JsonRejection>,
 ) -> Result<Response, ApiError> {
     let id = conversation_id(&id)?;
-    let Json(ConversationPrompt { text, content, message, attachments, project_id, tools_enabled }) = request?;
+    let JsonBody(ConversationPrompt { text, content, message, attachments, project_id, tools_enabled }) = request?;
     let key = key_of(&headers)?;
     // Unknown ids are refused; the engine would create the session.
     let session = caller.engine.view(&id).await?.session;

@@ -6,6 +6,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderMap, header};
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{Place, Root};
@@ -136,9 +137,9 @@ pub async fn read(caller: Caller, Query(query): Query<FileQuery>) -> Result<Json
 pub async fn save(
     caller: Caller,
     headers: HeaderMap,
-    request: Result<Json<SaveFile>, JsonRejection>,
+    request: Result<JsonBody<SaveFile>, JsonRejection>,
 ) -> Result<Json<Saved>, ApiError> {
-    let Json(request) = request?;
+    let JsonBody(request) = request?;
     let path = Place::parse(&request.path)?;
     let expect = expectation(&headers)?;
     let tenant = caller.tenant();

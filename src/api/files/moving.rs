@@ -6,6 +6,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::files::file::{FileQuery, expectation};
 use crate::api::security::caller::Caller;
@@ -47,9 +48,9 @@ pub struct RestoreFile {
 pub async fn rename(
     caller: Caller,
     headers: HeaderMap,
-    request: Result<Json<RenameFile>, JsonRejection>,
+    request: Result<JsonBody<RenameFile>, JsonRejection>,
 ) -> Result<Json<Renamed>, ApiError> {
-    let Json(request) = request?;
+    let JsonBody(request) = request?;
     let (from, to) = (Place::parse(&request.from)?, Place::parse(&request.to)?);
     let expect = expectation(&headers)?;
     let FileVersion { path, etag } = caller.tenant().documents.rename(&from, &to, expect).await?;
@@ -78,9 +79,9 @@ pub async fn delete(
     responses((status = 200, body = Renamed), (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
 pub async fn restore(
     caller: Caller,
-    request: Result<Json<RestoreFile>, JsonRejection>,
+    request: Result<JsonBody<RestoreFile>, JsonRejection>,
 ) -> Result<Json<Renamed>, ApiError> {
-    let Json(request) = request?;
+    let JsonBody(request) = request?;
     let FileVersion { path, etag } = caller.tenant().documents.restore(request.trash).await?;
     Ok(Json(Renamed { path: path.to_string(), etag }))
 }

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::Place;
@@ -38,9 +39,9 @@ pub struct SkillSwitch {
     responses((status = 200, body = SkillSwitch), (status = 404, description = "No such skill", body = ErrorBody)))]
 pub async fn enable_skill(
     caller: Caller,
-    request: Result<Json<SkillSwitch>, JsonRejection>,
+    request: Result<JsonBody<SkillSwitch>, JsonRejection>,
 ) -> Result<Json<SkillSwitch>, ApiError> {
-    let Json(SkillSwitch { location, enabled }) = request?;
+    let JsonBody(SkillSwitch { location, enabled }) = request?;
     caller.tenant().enable_skill(Place::parse(&location)?, enabled).await?;
     Ok(Json(SkillSwitch { location, enabled }))
 }

@@ -5,6 +5,7 @@ use axum::extract::Query;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::files::file::FileQuery;
 use crate::api::security::caller::Caller;
@@ -66,10 +67,10 @@ pub async fn trust_of(caller: Caller, Query(query): Query<FileQuery>) -> Result<
               (status = 412, description = "changed on disk", body = ErrorBody)))]
 pub async fn trust(
     caller: Caller,
-    request: Result<Json<TrustVersion>, JsonRejection>,
+    request: Result<JsonBody<TrustVersion>, JsonRejection>,
 ) -> Result<Json<TrustStatus>, ApiError> {
     caller.require_page()?;
-    let Json(TrustVersion { path, etag: seen }) = request?;
+    let JsonBody(TrustVersion { path, etag: seen }) = request?;
     let path = pinned(&path)?;
     let trusted = path.to_string();
     caller.tenant().documents.trust(FileVersion { path, etag: seen }).await?;

@@ -5,6 +5,7 @@ use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{Chosen, SessionId};
@@ -32,17 +33,18 @@ pub struct ChoiceRequest {
 #[utoipa::path(put, path = "/api/sessions/{id}/model", tag = "sessions", request_body = ChoiceRequest,
     params(("id" = String, Path), ("X-Miniclaw-Secret" = Option<String>, Header)),
     responses((status = 200, body = ModelChoice),
-              (status = 400, description = "no_thinking_switch: this model cannot be told to think or not", body = ErrorBody),
+              (status = 400, description = "no_thinking_switch: this model cannot be told to think or not; unknown_model: it is none \
+                of those in GET /api/models", body = ErrorBody),
               (status = 403, description = "no_secret: only the page changes `permission_mode`", body = ErrorBody),
               (status = 404, body = ErrorBody),
-              (status = 409, description = "unknown_model: it is none of those in GET /api/models; confirm_loosening", body = ErrorBody)))]
+              (status = 409, description = "confirm_loosening", body = ErrorBody)))]
 pub async fn choose(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<ChoiceRequest>, JsonRejection>,
+    request: Result<JsonBody<ChoiceRequest>, JsonRejection>,
 ) -> Result<Json<ModelChoice>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let Json(ChoiceRequest { chosen, confirm_loosening }) = request?;
+    let JsonBody(ChoiceRequest { chosen, confirm_loosening }) = request?;
     let sender = match (caller.is_page(), confirm_loosening) {
         (false, _) => ChoiceSender::Anyone,
         (true, false) => ChoiceSender::Page,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::provider_address::{key_of, url_of};
 use super::provider_types::{KnownProvider, ProviderDetail, ProviderState, present};
 use super::providers::{checked_model, checked_name, known_providers, redacted_json_error};
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::clock;
@@ -115,10 +116,10 @@ pub async fn own_providers(caller: Caller) -> Result<Json<OwnProviders>, ApiErro
               (status = 502, description = "the provider's refusal", body = ErrorBody)))]
 pub async fn add_own(
     caller: Caller,
-    request: Result<Json<OwnProviderToAdd>, JsonRejection>,
+    request: Result<JsonBody<OwnProviderToAdd>, JsonRejection>,
 ) -> Result<(StatusCode, Json<OwnProviders>), ApiError> {
     caller.require_page()?;
-    let Json(OwnProviderToAdd { base_url, api_key, name, api }) = request.map_err(redacted_json_error)?;
+    let JsonBody(OwnProviderToAdd { base_url, api_key, name, api }) = request.map_err(redacted_json_error)?;
     let new = NewOwnProvider {
         base_url: url_of(&base_url)?,
         name: name.map(checked_name).transpose()?,
@@ -139,10 +140,10 @@ pub async fn add_own(
 pub async fn change_own(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<OwnProviderPatch>, JsonRejection>,
+    request: Result<JsonBody<OwnProviderPatch>, JsonRejection>,
 ) -> Result<Json<OwnProviders>, ApiError> {
     caller.require_page()?;
-    let Json(OwnProviderPatch { name, api_key, models }) = request.map_err(redacted_json_error)?;
+    let JsonBody(OwnProviderPatch { name, api_key, models }) = request.map_err(redacted_json_error)?;
     if models.as_ref().is_some_and(|models| models.len() > MAX_MODELS) {
         return Err(ApiError::bad_request("too_many_models", format!("choose at most {MAX_MODELS} models")));
     }
@@ -186,10 +187,10 @@ pub async fn check_own(caller: Caller, Path(id): Path<String>) -> Result<Json<Ow
     responses((status = 200, body = OwnProviders), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 pub async fn set_own_default(
     caller: Caller,
-    request: Result<Json<OwnDefault>, JsonRejection>,
+    request: Result<JsonBody<OwnDefault>, JsonRejection>,
 ) -> Result<Json<OwnProviders>, ApiError> {
     caller.require_page()?;
-    let Json(OwnDefault { model }) = request?;
+    let JsonBody(OwnDefault { model }) = request?;
     caller.tenant().choose_own_default(model).await?;
     shown(&caller).await
 }

@@ -13,6 +13,7 @@ use super::provider_types::{
     KnownProvider, ModelPatch, ModelRole, ProviderAddress, ProviderInfo, ProviderModels, ProviderPatch, ProviderToAdd,
     Providers,
 };
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::engine::provider_changes::{KeyChange, ModelChange, NewProvider, ProviderChange, models_of};
@@ -53,10 +54,10 @@ pub async fn providers(caller: Caller) -> Result<Json<Providers>, ApiError> {
               (status = 502, description = "the provider's refusal: auth, unreachable, timeout …", body = ErrorBody)))]
 pub async fn check_address(
     caller: Caller,
-    request: Result<Json<ProviderAddress>, JsonRejection>,
+    request: Result<JsonBody<ProviderAddress>, JsonRejection>,
 ) -> Result<Json<ProviderModels>, ApiError> {
     managed(&caller).await?;
-    let Json(ProviderAddress { base_url, api, api_key }) = request.map_err(redacted_json_error)?;
+    let JsonBody(ProviderAddress { base_url, api, api_key }) = request.map_err(redacted_json_error)?;
     let models = models_of(&url_of(&base_url)?, key_of(api_key.as_ref())?, api).await.map_err(EngineError::from)?;
     Ok(Json(ProviderModels { models }))
 }
@@ -71,10 +72,11 @@ pub async fn check_address(
               (status = 502, description = "the provider's refusal", body = ErrorBody)))]
 pub async fn add(
     caller: Caller,
-    request: Result<Json<ProviderToAdd>, JsonRejection>,
+    request: Result<JsonBody<ProviderToAdd>, JsonRejection>,
 ) -> Result<(StatusCode, Json<ProviderInfo>), ApiError> {
     let server = managed(&caller).await?;
-    let Json(ProviderToAdd { base_url, api, api_key, name, default_model }) = request.map_err(redacted_json_error)?;
+    let JsonBody(ProviderToAdd { base_url, api, api_key, name, default_model }) =
+        request.map_err(redacted_json_error)?;
     let new = NewProvider {
         base_url: url_of(&base_url)?,
         api,
@@ -97,10 +99,10 @@ pub async fn add(
 pub async fn change(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<ProviderPatch>, JsonRejection>,
+    request: Result<JsonBody<ProviderPatch>, JsonRejection>,
 ) -> Result<Json<ProviderInfo>, ApiError> {
     let server = managed(&caller).await?;
-    let Json(ProviderPatch { name, base_url, api, api_key }) = request.map_err(redacted_json_error)?;
+    let JsonBody(ProviderPatch { name, base_url, api, api_key }) = request.map_err(redacted_json_error)?;
     let api_key = match api_key {
         None => KeyChange::Keep,
         Some(key) => key_of(key.as_ref())?.map_or(KeyChange::Remove, KeyChange::Set),
@@ -157,10 +159,10 @@ pub async fn find(caller: Caller) -> Result<Json<Providers>, ApiError> {
 pub async fn change_model(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<ModelPatch>, JsonRejection>,
+    request: Result<JsonBody<ModelPatch>, JsonRejection>,
 ) -> Result<Json<Providers>, ApiError> {
     let server = managed(&caller).await?;
-    let Json(ModelPatch { favorite, enabled, parameters }) = request?;
+    let JsonBody(ModelPatch { favorite, enabled, parameters }) = request?;
     parameters.iter().try_for_each(|(name, value)| checked_parameter(name, value))?;
     server.change_model(&id, ModelChange { favorite, enabled, parameters }).await?;
     shown(&server).map(Json)
@@ -174,7 +176,7 @@ pub async fn change_model(
     responses((status = 200, body = Providers), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 pub async fn set_default(
     caller: Caller,
-    request: Result<Json<ModelRole>, JsonRejection>,
+    request: Result<JsonBody<ModelRole>, JsonRejection>,
 ) -> Result<Json<Providers>, ApiError> {
     choose(&caller, "default_model", request).await
 }
@@ -187,7 +189,7 @@ pub async fn set_default(
     responses((status = 200, body = Providers), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 pub async fn set_fallback(
     caller: Caller,
-    request: Result<Json<ModelRole>, JsonRejection>,
+    request: Result<JsonBody<ModelRole>, JsonRejection>,
 ) -> Result<Json<Providers>, ApiError> {
     choose(&caller, "fallback_model", request).await
 }
@@ -195,10 +197,10 @@ pub async fn set_fallback(
 async fn choose(
     caller: &Caller,
     key: &'static str,
-    request: Result<Json<ModelRole>, JsonRejection>,
+    request: Result<JsonBody<ModelRole>, JsonRejection>,
 ) -> Result<Json<Providers>, ApiError> {
     let server = managed(caller).await?;
-    let Json(ModelRole { model }) = request?;
+    let JsonBody(ModelRole { model }) = request?;
     server.choose_model(key, model).await?;
     shown(&server).map(Json)
 }

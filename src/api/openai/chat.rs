@@ -21,6 +21,7 @@ use super::page_address::PageAddress;
 use super::parameters::Parameters;
 use super::progress::{Delta, Progress};
 use super::raw;
+use crate::api::body::JsonBody;
 use crate::api::chat::sse::respond;
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
@@ -54,9 +55,9 @@ pub async fn chat_completions(
     caller: Caller,
     page: PageAddress,
     headers: HeaderMap,
-    request: Result<Json<Value>, JsonRejection>,
+    request: Result<JsonBody<Value>, JsonRejection>,
 ) -> Result<Response, ApiError> {
-    let Json(body) = request?;
+    let JsonBody(body) = request?;
     let mut fields = Fields::of(body)?;
     let name = fields.text("model")?.ok_or_else(|| invalid("model", "name a model; GET /v1/models lists them"))?;
     let model = RequestedModel::parse(&name, &caller.tenant().models)?;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::chat::ignored_header;
 use super::error::{OpenAiErrorBody, invalid, model_not_found, unsupported};
 use super::fields::Fields;
+use crate::api::body::JsonBody;
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::domain::{EmbedError, EmbeddingInput};
@@ -26,9 +27,9 @@ const MAX_BYTES: usize = 1 << 20;
               (status = 404, body = OpenAiErrorBody), (status = 503, body = OpenAiErrorBody)))]
 pub async fn create_embeddings(
     caller: Caller,
-    request: Result<Json<Value>, JsonRejection>,
+    request: Result<JsonBody<Value>, JsonRejection>,
 ) -> Result<Response, ApiError> {
-    let Json(body) = request?;
+    let JsonBody(body) = request?;
     let mut fields = Fields::of(body)?;
     let model = fields.text("model")?.ok_or_else(|| invalid("model", "name a model: embedding"))?;
     let texts = texts(fields.take("input"))?;

@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
 use super::links::{FormerLinks, former_links};
+use crate::api::body::JsonBody;
 use crate::api::conversations::conversation::project_id;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
@@ -168,10 +169,10 @@ pub async fn write(
     caller: Caller,
     Path((id, filepath)): Path<(String, String)>,
     headers: HeaderMap,
-    request: Result<Json<WrittenContent>, JsonRejection>,
+    request: Result<JsonBody<WrittenContent>, JsonRejection>,
 ) -> Result<Json<Enveloped<ProjectFile>>, ApiError> {
     let file = file(&caller, &id, &filepath)?;
-    let Json(WrittenContent { content }) = request?;
+    let JsonBody(WrittenContent { content }) = request?;
     let expect = expectation(&headers)?;
     let saved = SavedText { text: content.into(), expect, by: caller.saves_as()? };
     let FileVersion { path, etag } = caller.tenant().documents.save(&file, saved).await?;
@@ -190,10 +191,10 @@ pub async fn rename(
     caller: Caller,
     Path((id, filepath)): Path<(String, String)>,
     headers: HeaderMap,
-    request: Result<Json<NewPath>, JsonRejection>,
+    request: Result<JsonBody<NewPath>, JsonRejection>,
 ) -> Result<Json<Enveloped<RenamedEntry>>, ApiError> {
     let from = file(&caller, &id, &filepath)?;
-    let Json(NewPath { new_path }) = request?;
+    let JsonBody(NewPath { new_path }) = request?;
     let to = place_in(from.root(), &new_path, Place::parse)?;
     let documents = &caller.tenant().documents;
     let etag = match is_folder(&caller, &from).await? {
@@ -233,10 +234,10 @@ pub async fn delete(
 pub async fn make_folder(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<NewFolder>, JsonRejection>,
+    request: Result<JsonBody<NewFolder>, JsonRejection>,
 ) -> Result<Json<Enveloped<ProjectFile>>, ApiError> {
     let root = project_root(&caller, &id)?;
-    let Json(NewFolder { path }) = request?;
+    let JsonBody(NewFolder { path }) = request?;
     let folder = place_in(&root, &path, Place::parse)?;
     caller.tenant().documents.make_folder(&folder).await?;
     Ok(enveloped(ProjectFile { path: folder.path().to_owned(), etag: None }))

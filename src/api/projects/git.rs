@@ -6,6 +6,7 @@ use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::conversations::conversation::project_id;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
@@ -185,10 +186,10 @@ pub async fn init(caller: Caller, Path(id): Path<String>) -> Result<Json<Envelop
 pub async fn stage(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<GitPaths>, JsonRejection>,
+    request: Result<JsonBody<GitPaths>, JsonRejection>,
 ) -> Result<Json<Enveloped<Option<String>>>, ApiError> {
     let id = existing(&caller, &id)?;
-    let Json(GitPaths { paths }) = request?;
+    let JsonBody(GitPaths { paths }) = request?;
     let paths = paths.map(|paths| entry_paths(&id, &paths, MAX_PATHS)).transpose()?;
     caller.engine.git_stage(&id, paths).await?;
     Ok(enveloped(None))
@@ -202,10 +203,10 @@ pub async fn stage(
 pub async fn unstage(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<GitPaths>, JsonRejection>,
+    request: Result<JsonBody<GitPaths>, JsonRejection>,
 ) -> Result<Json<Enveloped<Option<String>>>, ApiError> {
     let id = existing(&caller, &id)?;
-    let Json(GitPaths { paths }) = request?;
+    let JsonBody(GitPaths { paths }) = request?;
     let paths = paths.map(|paths| entry_paths(&id, &paths, MAX_PATHS)).transpose()?;
     caller.engine.git_unstage(&id, paths).await?;
     Ok(enveloped(None))
@@ -219,10 +220,10 @@ pub async fn unstage(
 pub async fn discard(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<DiscardedPaths>, JsonRejection>,
+    request: Result<JsonBody<DiscardedPaths>, JsonRejection>,
 ) -> Result<Json<Enveloped<DiscardedFiles>>, ApiError> {
     let id = existing(&caller, &id)?;
-    let Json(DiscardedPaths { paths }) = request?;
+    let JsonBody(DiscardedPaths { paths }) = request?;
     let paths = entry_paths(&id, &paths, MAX_DISCARDED)?;
     let discarded = caller.engine.git_discard(&id, &paths).await?;
     let file = |Discarded { path, trash }| DiscardedFile { path: relative(&path), trash };
@@ -238,10 +239,10 @@ pub async fn discard(
 pub async fn undo_discard(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<DiscardedFiles>, JsonRejection>,
+    request: Result<JsonBody<DiscardedFiles>, JsonRejection>,
 ) -> Result<Json<Enveloped<Option<String>>>, ApiError> {
     let id = existing(&caller, &id)?;
-    let Json(DiscardedFiles { files }) = request?;
+    let JsonBody(DiscardedFiles { files }) = request?;
     if files.len() > MAX_DISCARDED {
         return Err(too_many(MAX_DISCARDED));
     }

@@ -6,6 +6,7 @@ use axum::extract::{Path, Query};
 use serde::{Deserialize, Serialize};
 
 use super::git::{GitAuthor, entry_path, existing};
+use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
@@ -89,10 +90,10 @@ pub struct WantedBranch {
 pub async fn commit(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<NewCommit>, JsonRejection>,
+    request: Result<JsonBody<NewCommit>, JsonRejection>,
 ) -> Result<Json<Enveloped<MadeCommit>>, ApiError> {
     let id = existing(&caller, &id)?;
-    let Json(NewCommit { message, author }) = request?;
+    let JsonBody(NewCommit { message, author }) = request?;
     let author = author.map(|author| domain::GitAuthor::parse(&author.name, &author.email)).transpose()?;
     let id = caller.engine.git_commit(&id, commit_message(&message)?, author).await?;
     Ok(enveloped(MadeCommit { id }))
@@ -156,10 +157,10 @@ pub async fn branches(caller: Caller, Path(id): Path<String>) -> Result<Json<Env
 pub async fn create_branch(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<NewBranch>, JsonRejection>,
+    request: Result<JsonBody<NewBranch>, JsonRejection>,
 ) -> Result<Json<Enveloped<Option<String>>>, ApiError> {
     let id = existing(&caller, &id)?;
-    let Json(NewBranch { name, switch }) = request?;
+    let JsonBody(NewBranch { name, switch }) = request?;
     caller.engine.git_create_branch(&id, &BranchName::parse(&name)?, switch).await?;
     Ok(enveloped(None))
 }
@@ -174,10 +175,10 @@ pub async fn create_branch(
 pub async fn switch(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<WantedBranch>, JsonRejection>,
+    request: Result<JsonBody<WantedBranch>, JsonRejection>,
 ) -> Result<Json<Enveloped<Option<String>>>, ApiError> {
     let id = existing(&caller, &id)?;
-    let Json(WantedBranch { name }) = request?;
+    let JsonBody(WantedBranch { name }) = request?;
     caller.engine.git_switch(&id, &BranchName::parse(&name)?).await?;
     Ok(enveloped(None))
 }

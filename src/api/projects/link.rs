@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::members::Standing;
 use super::project::{Project, shown_with};
+use crate::api::body::JsonBody;
 use crate::api::conversations::conversation::project_id;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
@@ -69,10 +70,10 @@ pub struct LinkAnswer {
               (status = 409, description = "link_exists, link_changed, name_taken, busy", body = EnvelopedError)))]
 pub async fn link(
     caller: Caller,
-    request: Result<Json<LinkRequest>, JsonRejection>,
+    request: Result<JsonBody<LinkRequest>, JsonRejection>,
 ) -> Result<Json<Enveloped<LinkAnswer>>, ApiError> {
     caller.require_page()?;
-    let Json(LinkRequest { path, confirm, name, description, project_id: id }) = request?;
+    let JsonBody(LinkRequest { path, confirm, name, description, project_id: id }) = request?;
     let existing = id.as_deref().map(project_id).transpose()?;
     let folder = caller.engine.linkable(path.clone(), existing.clone()).await?;
     let Some(proof) = confirm else { return Ok(enveloped(LinkAnswer { folder: to_link(&folder), project: None })) };

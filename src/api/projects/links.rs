@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{place_in, project_root};
 use super::notes::library_of;
+use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
@@ -85,12 +86,12 @@ pub async fn count(
 pub async fn update(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<RenamedPath>, JsonRejection>,
+    request: Result<JsonBody<RenamedPath>, JsonRejection>,
 ) -> Result<Json<Enveloped<UpdatedNoteFiles>>, ApiError> {
     let root = project_root(&caller, &id)?;
     let home = caller.tenant().home.clone();
     home.require_writable(&root)?;
-    let Json(paths) = request?;
+    let JsonBody(paths) = request?;
     let renamed = renamed(&root, &paths)?;
     let library = library_of(&caller, &id)?;
     let (at, store) = (renamed.to.clone(), home.clone());
@@ -116,12 +117,12 @@ pub async fn update(
 pub async fn undo(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<UpdatedNoteFiles>, JsonRejection>,
+    request: Result<JsonBody<UpdatedNoteFiles>, JsonRejection>,
 ) -> Result<Json<Enveloped<UpdatedNoteFiles>>, ApiError> {
     let root = project_root(&caller, &id)?;
     let home = caller.tenant().home.clone();
     home.require_writable(&root)?;
-    let Json(UpdatedNoteFiles { files, .. }) = request?;
+    let JsonBody(UpdatedNoteFiles { files, .. }) = request?;
     if files.len() > MAX_FILES {
         return Err(ApiError::bad_request("bad_request", format!("files has at most {MAX_FILES} entries")));
     }

@@ -7,6 +7,7 @@ use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::conversations::conversation::project_id;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
@@ -132,7 +133,7 @@ pub async fn set(
     caller: Caller,
     note: AuditNote,
     Path((id, username)): Path<(String, String)>,
-    request: Result<Json<MemberRequest>, JsonRejection>,
+    request: Result<JsonBody<MemberRequest>, JsonRejection>,
 ) -> Result<Json<Enveloped<ProjectMember>>, ApiError> {
     let (people, account) = caller.members()?;
     let id = project_id(&id)?;
@@ -142,7 +143,7 @@ pub async fn set(
     if project.link.is_some() {
         return Err(StoreError::Unavailable(LinkProblem::NotHere(project.path)).into());
     }
-    let Json(MemberRequest { role }) = request?;
+    let JsonBody(MemberRequest { role }) = request?;
     note.detail("role", serde_json::to_value(role).ok());
     if let Some(invited) = people.account_named(&username) {
         note.account(invited);

@@ -6,6 +6,7 @@ use axum::extract::{Path, Query};
 use serde::{Deserialize, Serialize};
 
 use super::members::{InProject, Standing};
+use crate::api::body::JsonBody;
 use crate::api::conversations::conversation::{OWNER, project_id};
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, PageQuery, enveloped};
 use crate::api::error::{ApiError, problem_code};
@@ -102,9 +103,9 @@ pub async fn list(
               (status = 409, description = "name_taken", body = EnvelopedError)))]
 pub async fn create(
     caller: Caller,
-    request: Result<Json<NewProject>, JsonRejection>,
+    request: Result<JsonBody<NewProject>, JsonRejection>,
 ) -> Result<Json<Enveloped<Project>>, ApiError> {
-    let Json(NewProject { name, description }) = request?;
+    let JsonBody(NewProject { name, description }) = request?;
     let name = ProjectName::parse(&name)?;
     let description = domain::project::description(&description.unwrap_or_default())?;
     let made = caller.engine.create_project(name, description).await?;
@@ -127,9 +128,9 @@ pub async fn read(caller: Caller, Path(id): Path<String>) -> Result<Json<Envelop
 pub async fn change(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<ChangedProject>, JsonRejection>,
+    request: Result<JsonBody<ChangedProject>, JsonRejection>,
 ) -> Result<Json<Enveloped<Project>>, ApiError> {
-    let (id, Json(ChangedProject { name, description })) = (project_id(&id)?, request?);
+    let (id, JsonBody(ChangedProject { name, description })) = (project_id(&id)?, request?);
     let change = ProjectChange {
         name: name.as_deref().map(ProjectName::parse).transpose()?,
         description: description.as_deref().map(domain::project::description).transpose()?,

@@ -6,6 +6,7 @@ use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
 use super::files::{place_in, project_root};
+use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
@@ -62,10 +63,10 @@ pub struct FoundInProject {
 pub async fn search(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<TextSearch>, JsonRejection>,
+    request: Result<JsonBody<TextSearch>, JsonRejection>,
 ) -> Result<Json<Enveloped<FoundInProject>>, ApiError> {
     let root = project_root(&caller, &id)?;
-    let Json(TextSearch { query, path, max_results, case_sensitive }) = request?;
+    let JsonBody(TextSearch { query, path, max_results, case_sensitive }) = request?;
     let most = max_results.unwrap_or(50);
     if !(1..=MAX_RESULTS).contains(&most) {
         let message = format!("max_results is a number from 1 to {MAX_RESULTS}");

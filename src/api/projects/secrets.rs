@@ -7,6 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
 use super::git::existing;
+use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
@@ -56,11 +57,11 @@ pub async fn list(caller: Caller, Path(id): Path<String>) -> Result<Json<Envelop
 pub async fn set(
     caller: Caller,
     Path((id, name)): Path<(String, String)>,
-    request: Result<Json<SecretValue>, JsonRejection>,
+    request: Result<JsonBody<SecretValue>, JsonRejection>,
 ) -> Result<Json<Enveloped<Option<String>>>, ApiError> {
     let (id, name) = (existing(&caller, &id)?, SecretName::parse(&name)?);
     // The error of the framework may quote the value.
-    let Json(SecretValue { value }) =
+    let JsonBody(SecretValue { value }) =
         request.map_err(|_| ApiError::bad_request("bad_json", "send {\"value\": text}"))?;
     check_value(value.expose_secret())?;
     caller.engine.set_project_secret(&id, name, value).await?;

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use super::form::{Form, bad_form, path_of};
 use super::project::{Project, shown};
 use super::upload::WAITING;
+use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
@@ -117,9 +118,9 @@ pub struct RemovedQuery {
               (status = 503, description = "too_many_uploads", body = EnvelopedError)))]
 pub async fn begin(
     caller: Caller,
-    request: Result<Json<NewUpload>, JsonRejection>,
+    request: Result<JsonBody<NewUpload>, JsonRejection>,
 ) -> Result<Json<Enveloped<OpenUpload>>, ApiError> {
-    let Json(NewUpload { name, description }) = request?;
+    let JsonBody(NewUpload { name, description }) = request?;
     let name = match name.filter(|name| !name.trim().is_empty()) {
         Some(name) => ProjectName::parse(&name)?.as_str().to_owned(),
         None => String::new(),
@@ -259,9 +260,9 @@ pub async fn remove(
 pub async fn commit(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<FinishedUpload>, JsonRejection>,
+    request: Result<JsonBody<FinishedUpload>, JsonRejection>,
 ) -> Result<Json<Enveloped<Project>>, ApiError> {
-    let Json(FinishedUpload { name, description, files, bytes }) = request?;
+    let JsonBody(FinishedUpload { name, description, files, bytes }) = request?;
     if let Some(made) = caller.engine.committed_upload(id.clone()).await? {
         return Ok(enveloped(shown(&caller, made).await?));
     }

@@ -7,6 +7,7 @@ use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{AutoCompact, Chosen, Place, ProjectId, SessionId};
@@ -129,9 +130,9 @@ pub struct TextTokens {
     responses((status = 200, body = TextTokens), (status = 400, body = ErrorBody)))]
 pub async fn text_tokens(
     caller: Caller,
-    request: Result<Json<FileText>, JsonRejection>,
+    request: Result<JsonBody<FileText>, JsonRejection>,
 ) -> Result<Json<TextTokens>, ApiError> {
-    let Json(FileText { path, text }) = request?;
+    let JsonBody(FileText { path, text }) = request?;
     let path = Place::parse(&path)?;
     let tenant = caller.tenant().clone();
     let counted = blocking(move || {
@@ -168,9 +169,9 @@ pub async fn session_tokens(caller: Caller, Path(id): Path<String>) -> Result<Js
               (status = 413, body = ErrorBody)))]
 pub async fn request_tokens(
     caller: Caller,
-    request: Result<Json<DraftMessage>, JsonRejection>,
+    request: Result<JsonBody<DraftMessage>, JsonRejection>,
 ) -> Result<Json<SessionTokens>, ApiError> {
-    let Json(DraftMessage { session_id, chosen, project_id, message, attachment_tokens }) = request?;
+    let JsonBody(DraftMessage { session_id, chosen, project_id, message, attachment_tokens }) = request?;
     let session = match session_id.as_deref().filter(|id| !id.is_empty()) {
         Some(id) => Some(caller.engine.view(&SessionId::parse(id)?).await?.session),
         None => Some(caller.engine.unsaved_session(chosen, project_id)?),
@@ -186,9 +187,9 @@ pub async fn request_tokens(
     responses((status = 200, body = FileTokens), (status = 400, body = ErrorBody)))]
 pub async fn file_tokens(
     caller: Caller,
-    request: Result<Json<FilePaths>, JsonRejection>,
+    request: Result<JsonBody<FilePaths>, JsonRejection>,
 ) -> Result<Json<FileTokens>, ApiError> {
-    let Json(request) = request?;
+    let JsonBody(request) = request?;
     if request.paths.len() > MAX_PATHS {
         return Err(ApiError::bad_request("too_many", format!("at most {MAX_PATHS} paths in one request")));
     }

@@ -9,6 +9,7 @@ use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::Place;
@@ -263,9 +264,9 @@ pub struct RunTests {
     responses((status = 200, body = TestReport), (status = 400, body = ErrorBody)))]
 pub async fn run_tests(
     caller: Caller,
-    request: Result<Json<RunTests>, JsonRejection>,
+    request: Result<JsonBody<RunTests>, JsonRejection>,
 ) -> Result<Json<TestReport>, ApiError> {
-    let Json(request) = request?;
+    let JsonBody(request) = request?;
     let library = library(&caller, &request.folder)?;
     let k = request.k.unwrap_or(DEFAULT_HITS).clamp(1, MAX_HITS);
     Ok(Json(blocking(move || Ok(library.evaluate(k))).await?.map_err(library_error)?))

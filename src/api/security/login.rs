@@ -11,6 +11,7 @@ use super::caller::Caller;
 use super::client::Client;
 use super::guard;
 use crate::api::app::App;
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -32,13 +33,13 @@ pub struct SignedIn {
 pub async fn login(
     State(app): State<App>,
     client: Client,
-    request: Result<Json<Login>, JsonRejection>,
+    request: Result<JsonBody<Login>, JsonRejection>,
 ) -> Result<([(HeaderName, String); 1], Json<SignedIn>), ApiError> {
     if app.people.is_some() {
         let message = "several people use this server: sign in with POST /api/auth/login";
         return Err(ApiError::new(StatusCode::FORBIDDEN, "multi_mode", message));
     }
-    let Json(Login { token, code }) = request?;
+    let JsonBody(Login { token, code }) = request?;
     let given = match (&token, &code) {
         (Some(token), None) => Credentials::Token(token),
         (None, Some(code)) => Credentials::Code(code),

@@ -8,6 +8,7 @@ use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{Event, Mention, Message, Session, SessionId, mentions};
@@ -132,10 +133,10 @@ async fn size(tenant: &Arc<Tenant>, session: Arc<Session>) -> Result<usize, Engi
 pub async fn preview(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<PreviewRequest>, JsonRejection>,
+    request: Result<JsonBody<PreviewRequest>, JsonRejection>,
 ) -> Result<Json<ProposedSummary>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let Json(PreviewRequest { hash }) = request?;
+    let JsonBody(PreviewRequest { hash }) = request?;
     let (Plan { session, count, hash }, summary) = caller.engine.propose(&id, &hash).await?;
     let tenant = caller.tenant().clone();
     let mut after = (*session).clone();

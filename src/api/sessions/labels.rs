@@ -5,6 +5,7 @@ use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::SessionId;
@@ -23,9 +24,9 @@ pub struct Labels {
 pub async fn set(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<Labels>, JsonRejection>,
+    request: Result<JsonBody<Labels>, JsonRejection>,
 ) -> Result<Json<Labels>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let Json(Labels { labels }) = request?;
+    let JsonBody(Labels { labels }) = request?;
     Ok(Json(Labels { labels: caller.engine.label(&id, labels).await? }))
 }

@@ -5,6 +5,7 @@ use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{ProjectId, SessionId};
@@ -34,10 +35,10 @@ pub struct BoundSession {
 pub async fn bind(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<ProjectBinding>, JsonRejection>,
+    request: Result<JsonBody<ProjectBinding>, JsonRejection>,
 ) -> Result<Json<BoundSession>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let Json(ProjectBinding { project_id }) = request?;
+    let JsonBody(ProjectBinding { project_id }) = request?;
     caller.engine.bind(&id, project_id.clone()).await?;
     Ok(Json(BoundSession { session_id: id.to_string(), project_id }))
 }

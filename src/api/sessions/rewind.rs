@@ -5,6 +5,7 @@ use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{Session, SessionId};
@@ -42,10 +43,10 @@ pub struct BranchPoint {
 pub async fn rewind(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<RewindRequest>, JsonRejection>,
+    request: Result<JsonBody<RewindRequest>, JsonRejection>,
 ) -> Result<Json<Rewound>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let Json(RewindRequest { message_id, to }) = request?;
+    let JsonBody(RewindRequest { message_id, to }) = request?;
     caller.engine.rewind(&id, &message_id, to.as_deref()).await?;
     Ok(Json(Rewound { session_id: id.to_string() }))
 }

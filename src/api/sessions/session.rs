@@ -8,6 +8,7 @@ use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{Message, ProjectId, Role, SessionId};
@@ -113,9 +114,9 @@ pub async fn list(caller: Caller) -> Result<Json<SessionList>, ApiError> {
               (status = 404, description = "This home does not have the project", body = ErrorBody)))]
 pub async fn create(
     caller: Caller,
-    request: Result<Json<NewSession>, JsonRejection>,
+    request: Result<JsonBody<NewSession>, JsonRejection>,
 ) -> Result<Json<SessionSummary>, ApiError> {
-    let Json(request) = request?;
+    let JsonBody(request) = request?;
     let summary = caller.engine.create(&title(&request.title)?, request.project_id).await?;
     Ok(Json(shown(&Busy::of(&caller), &summary)))
 }
@@ -126,10 +127,10 @@ pub async fn create(
 pub async fn rename(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<Rename>, JsonRejection>,
+    request: Result<JsonBody<Rename>, JsonRejection>,
 ) -> Result<Json<SessionSummary>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let Json(request) = request?;
+    let JsonBody(request) = request?;
     let summary = caller.engine.rename(&id, &title(&request.title)?).await?;
     Ok(Json(shown(&Busy::of(&caller), &summary)))
 }

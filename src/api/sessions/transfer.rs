@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::api::sessions::session::{Busy, SessionSummary, shown};
@@ -104,9 +105,9 @@ fn json(ExportedSession { session, compacted, pictures }: ExportedSession) -> St
     responses((status = 200, body = SessionSummary), (status = 400, body = ErrorBody)))]
 pub async fn import(
     caller: Caller,
-    request: Result<Json<Map<String, Value>>, JsonRejection>,
+    request: Result<JsonBody<Map<String, Value>>, JsonRejection>,
 ) -> Result<Json<SessionSummary>, ApiError> {
-    let Json(mut fields) = request?;
+    let JsonBody(mut fields) = request?;
     let bad = |what: &str| ApiError::bad_request("bad_session", format!("not an exported session: {what}"));
     let archives: BTreeMap<String, Vec<Value>> = match fields.remove(ARCHIVES) {
         None => BTreeMap::new(),
@@ -153,10 +154,10 @@ pub(in crate::api) fn parent(session: &Session) -> Option<Parent> {
 pub async fn branch(
     caller: Caller,
     Path(id): Path<String>,
-    request: Result<Json<BranchOff>, JsonRejection>,
+    request: Result<JsonBody<BranchOff>, JsonRejection>,
 ) -> Result<Json<SessionSummary>, ApiError> {
     let id = SessionId::parse(&id)?;
-    let Json(off) = request?;
+    let JsonBody(off) = request?;
     let cut = match off.cut {
         CutAt::Before => BranchEnd::Before,
         CutAt::After => BranchEnd::After,

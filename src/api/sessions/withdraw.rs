@@ -1,10 +1,11 @@
 //! Withdrawing works, and reapplying them.
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::Path;
+use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
 use crate::domain::{EntryPath, SessionId, WorkId};
@@ -13,7 +14,7 @@ use crate::engine::documents::FileEffect;
 use crate::engine::withdrawal::WithdrawRequest;
 
 /// The body may be empty.
-#[derive(Default, Deserialize, utoipa::ToSchema)]
+#[derive(Deserialize, utoipa::ToSchema)]
 pub struct KeptFiles {
     /// Files that stay as they are, as the preview names them. The work must have changed each of them.
     #[serde(default)]
@@ -52,9 +53,9 @@ pub struct WithdrawnFile {
 pub async fn withdraw(
     caller: Caller,
     Path(ids): Path<(String, String)>,
-    body: Bytes,
+    request: Result<JsonBody<KeptFiles>, JsonRejection>,
 ) -> Result<Json<Withdrawal>, ApiError> {
-    change(&caller, ids, &body, Direction::Undo).await
+    change(&caller, ids, request?, Direction::Undo).await
 }
 
 /// Reapplies a withdrawn work.
@@ -72,21 +73,17 @@ pub async fn withdraw(
 pub async fn reapply(
     caller: Caller,
     Path(ids): Path<(String, String)>,
-    body: Bytes,
+    request: Result<JsonBody<KeptFiles>, JsonRejection>,
 ) -> Result<Json<Withdrawal>, ApiError> {
-    change(&caller, ids, &body, Direction::Redo).await
+    change(&caller, ids, request?, Direction::Redo).await
 }
 
 async fn change(
     caller: &Caller,
     (id, work_id): (String, String),
-    body: &Bytes,
+    JsonBody(KeptFiles { keep }): JsonBody<KeptFiles>,
     direction: Direction,
 ) -> Result<Json<Withdrawal>, ApiError> {
-    let KeptFiles { keep } = match body.trim_ascii() {
-        b"" => KeptFiles::default(),
-        body => serde_json::from_slice(body).map_err(|error| ApiError::bad_request("bad_json", error.to_string()))?,
-    };
     let keep = keep.iter().map(|path| EntryPath::parse(path)).collect::<Result<_, _>>()?;
     let request = WithdrawRequest { work_id: WorkId::new(work_id.as_str()), direction, keep };
     let files = caller.engine.withdraw(&SessionId::parse(&id)?, request).await?;

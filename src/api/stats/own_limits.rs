@@ -5,6 +5,7 @@ use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
 use super::tokens::TokenLimit;
+use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
@@ -31,9 +32,9 @@ pub struct LimitList {
               (status = 400, description = "bad_limits", body = EnvelopedError)))]
 pub async fn set_own_limits(
     caller: Caller,
-    request: Result<Json<OwnLimitsRequest>, JsonRejection>,
+    request: Result<JsonBody<OwnLimitsRequest>, JsonRejection>,
 ) -> Result<Json<Enveloped<LimitList>>, ApiError> {
-    let Json(OwnLimitsRequest { limits }) = request?;
+    let JsonBody(OwnLimitsRequest { limits }) = request?;
     caller.tenant().set_own_limits(limits.unwrap_or_default()).await.map_err(|error| match error {
         SetLimitsError::Bad(bad) => ApiError::bad_request("bad_limits", bad.to_string()),
         SetLimitsError::Engine(error) => error.into(),

@@ -5,6 +5,7 @@ use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::audit::AuditNote;
 use crate::api::security::caller::Caller;
@@ -105,11 +106,11 @@ pub async fn settings(caller: Caller) -> Result<Json<Settings>, ApiError> {
 pub async fn change_settings(
     caller: Caller,
     note: AuditNote,
-    request: Result<Json<SettingsPatch>, JsonRejection>,
+    request: Result<JsonBody<SettingsPatch>, JsonRejection>,
 ) -> Result<Json<Settings>, ApiError> {
     caller.require_page()?;
     let server = caller.server().await?;
-    let Json(SettingsPatch { set, confirm_loosening }) = request?;
+    let JsonBody(SettingsPatch { set, confirm_loosening }) = request?;
     note.detail(
         "keys",
         Some(set.keys().filter(|key| Setting::of_key(key).is_ok()).take(MAX_NOTED).map(String::as_str).collect()),

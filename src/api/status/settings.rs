@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
+use crate::api::body::JsonBody;
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::prompt::system::MemoryMode;
@@ -25,9 +26,9 @@ pub async fn rag_mode(caller: Caller) -> Result<Json<RagMode>, ApiError> {
     responses((status = 200, body = RagMode)))]
 pub async fn set_rag_mode(
     caller: Caller,
-    request: Result<Json<RagMode>, JsonRejection>,
+    request: Result<JsonBody<RagMode>, JsonRejection>,
 ) -> Result<Json<RagMode>, ApiError> {
-    let Json(RagMode { enabled }) = request?;
+    let JsonBody(RagMode { enabled }) = request?;
     let mode = if enabled { MemoryMode::Retrieved } else { MemoryMode::Whole };
     caller.tenant().set_memory_mode(mode).await?;
     Ok(Json(RagMode { enabled }))

@@ -10,6 +10,7 @@ use super::following::{DeltaSource, Following};
 use super::input::read_input;
 use super::object::ResponseHead;
 use super::stored::ResponseId;
+use crate::api::body::JsonBody;
 use crate::api::chat::sse::respond;
 use crate::api::error::ApiError;
 use crate::api::openai::chat::ignored_header;
@@ -49,9 +50,9 @@ pub async fn create_response(
     caller: Caller,
     page: PageAddress,
     headers: HeaderMap,
-    request: Result<Json<Value>, JsonRejection>,
+    request: Result<JsonBody<Value>, JsonRejection>,
 ) -> Result<Response, ApiError> {
-    let Json(body) = request?;
+    let JsonBody(body) = request?;
     let mut fields = Fields::of(body)?;
     let name = fields.text("model")?.ok_or_else(|| invalid("model", "name a model; GET /v1/models lists them"))?;
     let model = RequestedModel::parse(&name, &caller.tenant().models)?;
