@@ -122,6 +122,9 @@ pub trait EgressGrant: Send + Sync {
     /// Returns the proxy's address with the credentials of this grant, in the form of `HTTP_PROXY`.
     fn proxy(&self) -> String;
 
+    /// Restricts it to these hosts: `name`, or `name:port`. Everything else is refused from now on.
+    fn limit_to(&self, hosts: Vec<String>);
+
     /// Closes all connections and refuses new ones until [`EgressGrant::resume`].
     fn suspend(&self);
 

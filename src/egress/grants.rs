@@ -33,6 +33,8 @@ pub struct GrantState {
     /// Cancelled when the grant ends or is suspended; absent while it is suspended.
     grant: Mutex<Option<CancellationToken>>,
     log: Mutex<AttemptLog>,
+    /// The only hosts that it may reach; absent if it may reach all public ones.
+    hosts: Mutex<Option<Vec<String>>>,
 }
 
 /// The hosts that a command requested since the log was last taken.
@@ -58,7 +60,18 @@ pub enum AttemptOutcome {
 
 impl GrantState {
     fn granted(connections: Arc<Semaphore>) -> Self {
-        Self { connections, grant: Mutex::new(Some(CancellationToken::new())), log: Mutex::default() }
+        Self {
+            connections,
+            grant: Mutex::new(Some(CancellationToken::new())),
+            log: Mutex::default(),
+            hosts: Mutex::default(),
+        }
+    }
+
+    /// Returns whether it may reach this host, by its name in lower case and its port.
+    pub fn may_reach(&self, name: &str, port: u16) -> bool {
+        let is_named = |host: &String| *host == name || *host == format!("{name}:{port}");
+        whole(&self.hosts).as_ref().is_none_or(|hosts| hosts.iter().any(is_named))
     }
 
     /// Returns the token of the grant, which is cancelled when the grant ends; `None` while it is suspended.
@@ -129,6 +142,11 @@ impl EgressGrant for IssuedGrant {
 
     fn proxy(&self) -> String {
         format!("http://{USER}:{}@127.0.0.1:{}", self.secret, self.port)
+    }
+
+    fn limit_to(&self, hosts: Vec<String>) {
+        let hosts = hosts.iter().map(|host| host.trim_end_matches('.').to_ascii_lowercase()).collect();
+        *whole(&self.holder.hosts) = Some(hosts);
     }
 
     fn suspend(&self) {

@@ -153,7 +153,10 @@ impl ProxyServer {
         holder: &GrantState,
     ) -> io::Result<()> {
         let name = host_of(&url);
-        let dialled = if request.head.is_tunnel() || url.scheme() == "http" {
+        let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
+        let dialled = if !holder.may_reach(&host, url.port_or_known_default().unwrap_or(443)) {
+            Err("this program may reach other hosts only".to_owned())
+        } else if request.head.is_tunnel() || url.scheme() == "http" {
             self.dial(&url).await
         } else {
             Err("a proxy is asked for https:// by CONNECT".to_owned())

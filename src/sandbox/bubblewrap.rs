@@ -27,7 +27,7 @@ pub fn find() -> Option<PathBuf> {
 }
 
 /// Returns bubblewrap's arguments up to the program to start.
-pub fn arguments(job: &Job) -> Vec<OsString> {
+pub fn arguments(job: &Job, writable: &[PathBuf]) -> Vec<OsString> {
     let mut line = BubblewrapArguments::default();
     line.flags("--unshare-ipc --unshare-pid --unshare-uts --unshare-cgroup-try --as-pid-1 --new-session");
     // With network, the job shares the host's network; the confinement leaves it one port, that of the proxy.
@@ -46,7 +46,7 @@ pub fn arguments(job: &Job) -> Vec<OsString> {
     let fixed: Vec<PathBuf> = public.chain([PROCESSORS.into()]).collect();
     // Paths in /proc exist already: the namespace has its own /proc.
     let readable = || job.readable.iter().filter(|path| !path.starts_with("/proc"));
-    let ways = fixed.iter().chain(readable()).chain([&job.cwd]).filter_map(|path| path.parent());
+    let ways = fixed.iter().chain(readable()).chain([&job.cwd]).chain(writable).filter_map(|path| path.parent());
     let passed: BTreeSet<&Path> = ways.flat_map(Path::ancestors).filter(|path| path.parent().is_some()).collect();
     for folder in passed {
         line.flags("--perms 0755 --dir");
@@ -65,6 +65,9 @@ pub fn arguments(job: &Job) -> Vec<OsString> {
         line.bind("--ro-bind-try", path);
     }
     line.bind("--bind", &job.cwd);
+    for folder in writable {
+        line.bind("--bind", folder);
+    }
     line.flags("--remount-ro / --");
     line.0.push(format!("/proc/self/fd/{PROGRAM}").into());
     line.0
@@ -109,7 +112,7 @@ mod tests {
             capture: None,
             owner: FolderOwner::Commands,
         };
-        arguments(&job).into_iter().map(|word| word.into_string().unwrap()).collect()
+        arguments(&job, &[]).into_iter().map(|word| word.into_string().unwrap()).collect()
     }
 
     #[test]

@@ -86,6 +86,11 @@ impl ConfinementTemplate {
         for folder in own_folders {
             scratch_owner::give(folder, owner, request.person).map_err(|error| unconfined(error.to_string()))?;
         }
+        for folder in &request.writable {
+            // A link in the path, which an earlier job may have made, must not give away what it leads to.
+            linked::without_links(folder).map_err(|error| unconfined(format!("{}: {error}", folder.display())))?;
+            scratch_owner::give(folder, owner, request.person).map_err(|error| unconfined(error.to_string()))?;
+        }
         // Before anything is mounted: an error of a mount would not tell a person what has happened.
         linked::open(request).map_err(unconfined)?;
         if let FolderOwner::Sharer { uid, .. } = request.owner {

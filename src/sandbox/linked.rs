@@ -2,6 +2,7 @@
 //! another folder may get the path. So the supervisor checks what it has opened itself, and the job gets exactly that.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
@@ -15,13 +16,18 @@ use crate::domain::{FolderIdentity, FolderOwner};
 /// Returns why it cannot be used: it is missing, or is not the folder that was linked.
 pub fn open(request: &JobRequest) -> Result<Option<OwnedFd>, String> {
     let FolderOwner::Kept(linked) = request.owner else { return Ok(None) };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let opened = match rustix::fs::openat2(CWD, &request.cwd, flags, Mode::empty(), resolve) {
+    let opened = match without_links(&request.cwd) {
         Err(Errno::LOOP | Errno::NOTDIR) => return Err(replaced(request)),
         opened => opened.map_err(|error| format!("{}: {error}", request.cwd.display()))?,
     };
     check(&opened, (&linked, request)).map(|()| Some(opened))
+}
+
+/// Opens a folder, through no link.
+pub fn without_links(folder: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(CWD, folder, flags, Mode::empty(), resolve)
 }
 
 /// Checks that an open folder is the one that was linked.

@@ -12,6 +12,7 @@
 mod bubblewrap;
 mod calls;
 mod captured;
+mod companion;
 mod confinement;
 mod environment;
 mod exchange;
@@ -49,6 +50,7 @@ use self::user::JobUser;
 use crate::domain::{EgressAttempts, EgressGrant, EgressProxy, FolderOwner};
 
 pub use captured::{Captured, ClippedText, OutputSink, grouped};
+pub use companion::{Companion, CompanionInput, CompanionMessage, CompanionOutput, CompanionProcess};
 pub use frame::{Frame, FrameHeader, HEADER_SIZE, MAX_FRAME_SIZE};
 pub use helper::{Helper, helper_output};
 pub use interpreter::Interpreter;

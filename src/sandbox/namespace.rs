@@ -98,7 +98,7 @@ impl MountNamespace {
             trees.push((path.as_path(), tree));
         }
         let writable = [Some(&request.cwd).filter(|_| overlay.is_none()), temporary(request)];
-        for path in writable.into_iter().flatten() {
+        for path in writable.into_iter().flatten().chain(&request.writable) {
             let attributes = match path == &request.cwd {
                 true => attributes_of(request),
                 false => libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
@@ -153,7 +153,7 @@ pub enum RunAsOther {
 
 /// Returns, for each path of the job request, the outermost folder on the way that other users cannot traverse.
 fn closed_folders(request: &JobRequest) -> BTreeSet<PathBuf> {
-    let writable = [Some(&request.cwd), temporary(request)].into_iter().flatten();
+    let writable = [Some(&request.cwd), temporary(request)].into_iter().flatten().chain(&request.writable);
     let ways = request.readable.iter().map(PathBuf::as_path).chain(writable.filter_map(|path| path.parent()));
     ways.filter_map(|path| {
         let closed = path.ancestors().filter(|folder| {

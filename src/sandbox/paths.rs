@@ -12,6 +12,7 @@ use landlock::{
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
+use super::linked;
 use super::wire::JobRequest;
 
 /// Minimum version of Landlock. From version 3 (Linux 6.2), a process can neither change nor truncate files outside; the
@@ -189,6 +190,12 @@ impl SystemRules {
         }
         if let Some(overlay) = &request.overlay {
             rules = allow(rules, &overlay.temporary, writing(abi))?;
+        }
+        for path in &request.writable {
+            // Through no link: an earlier job may have replaced a folder. A path that cannot be opened grants nothing.
+            if let Ok(folder) = linked::without_links(path) {
+                rules = rules.add_rule(PathBeneath::new(folder, writing(abi)))?;
+            }
         }
         match linked {
             Some(folder) => rules.add_rule(PathBeneath::new(folder, writing(abi))),

@@ -1,5 +1,6 @@
 //! A long-lived process that exchanges lines with the server.
 
+use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -9,7 +10,7 @@ use tokio::time::timeout;
 
 use super::captured::Collector;
 use super::spawn::{Control, Input};
-use super::wire::{JobReport, ProcessEnd};
+use super::wire::{JobReport, JobRequest, ProcessEnd};
 use super::{Exit, Job, Sandbox, SandboxError};
 use crate::domain::{EgressAttempts, EgressGrant};
 
@@ -30,21 +31,31 @@ pub enum LineOutcome {
 
 /// A running process. Dropping it kills the process and everything it started.
 pub struct Process {
-    child: Child,
+    pub(super) child: Child,
     pub(super) control: Control,
     pub(super) stdin: ChildStdin,
     pub(super) stdout: ChildStdout,
     /// Its standard error, available once it has ended.
     pub(super) stderr: Option<JoinHandle<String>>,
     pending: Vec<u8>,
-    grant: Option<Box<dyn EgressGrant>>,
+    pub(super) grant: Option<Box<dyn EgressGrant>>,
 }
 
 impl Sandbox {
     /// Starts a long-lived process with piped input and output. `job.wall` limits only the start.
     pub async fn open(&self, job: Job) -> Result<Process, SandboxError> {
         let (request, grant) = self.job_request(&job)?;
-        let mut supervised = self.start_supervisor(&self.bubblewrap_arguments(&job), Input::Piped)?;
+        let arguments = self.bubblewrap_arguments(&job);
+        self.opened((&job, request, &arguments), grant).await
+    }
+
+    /// Starts the process of a job request.
+    pub(super) async fn opened(
+        &self,
+        (job, request, arguments): (&Job, JobRequest, &[OsString]),
+        grant: Option<Box<dyn EgressGrant>>,
+    ) -> Result<Process, SandboxError> {
+        let mut supervised = self.start_supervisor(arguments, Input::Piped)?;
         let begun = timeout(job.wall, supervised.control.begin(&request)).await.map_err(|_| SandboxError::Lost)?;
         let mut child = supervised.child;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())

@@ -101,7 +101,7 @@ impl Sandbox {
     pub(super) fn bubblewrap_arguments(&self, job: &Job) -> Vec<OsString> {
         match self.config.level {
             Level::Off | Level::Standard => Vec::new(),
-            Level::Strict => bubblewrap::arguments(job),
+            Level::Strict => bubblewrap::arguments(job, &[]),
         }
     }
 
@@ -139,6 +139,7 @@ impl Sandbox {
             argv: job.argv.clone(),
             cwd: job.cwd.clone(),
             readable: job.readable.clone(),
+            writable: Vec::new(),
             env: all.chain(job.env.iter().cloned()).collect(),
             confinement: match self.config.level {
                 Level::Standard | Level::Strict => Confinement::Standard,

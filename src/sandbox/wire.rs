@@ -27,6 +27,9 @@ pub struct JobRequest {
     pub argv: Vec<String>,
     pub cwd: PathBuf,
     pub readable: Vec<PathBuf>,
+    /// Folders that it may write to besides the working directory. No part of such a path may be a link.
+    #[serde(default)]
+    pub writable: Vec<PathBuf>,
     pub env: Vec<(String, String)>,
     pub confinement: Confinement,
     /// The user and group of the person whose job it is; absent on a server of one person.
