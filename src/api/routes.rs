@@ -4,8 +4,8 @@ use axum::extract::DefaultBodyLimit;
 
 use super::routing::{Routes, route};
 use super::{
-    auth, chat, conversations, files, models, openai, projects, requests, retrieval, security, sessions, socket, stats,
-    status, tools,
+    auth, chat, conversations, files, mcp_servers, models, openai, projects, requests, retrieval, security, sessions,
+    socket, stats, status, tools,
 };
 
 /// Maximum bytes of an imported session, which contains its compacted messages and its pictures.
@@ -13,6 +13,9 @@ const MAX_IMPORT: usize = 256 << 20;
 
 /// Maximum bytes of a change of settings or of a provider.
 const MAX_SETTINGS: usize = 64 << 10;
+
+/// Maximum bytes of the names and hashes of a server's tools.
+const MAX_TRUSTED_TOOLS: usize = 1 << 20;
 
 /// Adds all handlers that the OpenAPI document describes.
 pub fn add_all(routes: &mut impl Routes) {
@@ -211,6 +214,13 @@ pub fn add_all(routes: &mut impl Routes) {
     route!(routes, chat::attachments::picture);
     route!(routes, tools::tools);
     route!(routes, tools::choose);
+    route!(routes, mcp_servers::mcp_servers);
+    route!(routes, mcp_servers::add_mcp_servers);
+    route!(routes, mcp_servers::remove_mcp_server);
+    route!(routes, mcp_servers::trust_mcp_server, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, mcp_servers::trust_mcp_tools, DefaultBodyLimit::max(MAX_TRUSTED_TOOLS));
+    route!(routes, mcp_servers::reconnect_mcp_server);
+    route!(routes, mcp_servers::call_mcp_tool);
     route!(routes, stats::tokens::tokens);
     route!(routes, stats::csv::tokens_csv);
     route!(routes, stats::own_limits::set_own_limits);

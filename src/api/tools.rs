@@ -64,7 +64,7 @@ pub async fn tools(State(app): State<App>, caller: Option<Caller>) -> Result<Res
     }
 }
 
-/// Switches a built-in tool on or off for the caller, from the next request to a model on, and lists all tools.
+/// Switches a built-in tool, or one of an MCP server, on or off for the caller, from the next request to a model on, and lists all tools.
 #[utoipa::path(patch, path = "/api/tools/{name}", tag = "tools", request_body = ToolPatch, params(("name" = String, Path)),
     responses((status = 200, body = Enveloped<ToolList>),
               (status = "default", description = "404 not_found; 409 tool_forbidden", body = EnvelopedError)))]

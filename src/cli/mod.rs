@@ -1,10 +1,11 @@
-//! The command line: serve, ask, init, doctor, verify, skills, people, token, eval, openapi, mock-llm.
+//! The command line: serve, ask, init, doctor, verify, skills, people, mcp, token, eval, openapi, mock-llm.
 
 mod ask;
 mod doctor;
 mod eval;
 mod init;
 mod kit;
+mod mcp_servers;
 mod mock;
 mod people;
 mod serve;
@@ -57,6 +58,8 @@ enum Command {
     Skills(skills::SkillsArguments),
     /// List and change the accounts of a server that is stopped, and make a home that of the first account.
     People(people::PeopleArguments),
+    /// List, add, confirm and remove MCP servers, and call their tools.
+    Mcp(mcp_servers::McpServersArguments),
     /// Make, list and revoke the tokens with which programs use the OpenAI API.
     Token(token::TokenArguments),
     /// Run the home's retrieval tests, or measure the data sets of an evaluation kit.
@@ -82,6 +85,7 @@ pub fn run() -> ExitCode {
         Command::Verify(verify) => verify::run(&verify),
         Command::Skills(wish) => skills::skills(&wish),
         Command::People(arguments) => people::run(arguments),
+        Command::Mcp(arguments) => mcp_servers::run(arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::Eval(eval) => eval::eval(&eval),
         Command::Openapi => openapi(),

@@ -8,6 +8,7 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{ConfigError, bad};
+use crate::domain::mcp;
 use crate::tools::{Policy, Rule};
 
 #[derive(Debug, Default, Deserialize)]
@@ -100,13 +101,17 @@ impl<'de> Visitor<'de> for RulesByName {
     }
 }
 
-/// A name in [`NAMES`], so that a typo is an error with its line.
+/// A name in [`NAMES`], so that a typo is an error with its line, or that of a tool of an MCP server, or `mcp__server__*`.
 struct ToolName(String);
 
 impl<'de> Deserialize<'de> for ToolName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        if NAMES.contains(&name.as_str()) { Ok(Self(name)) } else { Err(de::Error::unknown_field(&name, NAMES)) }
+        if NAMES.contains(&name.as_str()) || mcp::server_prefix(&name).is_some() {
+            Ok(Self(name))
+        } else {
+            Err(de::Error::unknown_field(&name, NAMES))
+        }
     }
 }
 
@@ -203,6 +208,8 @@ mod tests {
             ("approvals:\n  effects:\n    execute: maybe\n", "approvals.effects.execute", "line 3"),
             ("approvals:\n  tools:\n    termnal: allow\n", "termnal", "line 3"),
             ("approvals:\n  tools:\n    terminal: ask\n    mcp_weather: allow\n", "mcp_weather", "line 3"),
+            ("approvals:\n  tools:\n    mcp__*: allow\n", "mcp__*", "line 3"),
+            ("approvals:\n  tools:\n    mcp__a__b__*x: allow\n", "mcp__a__b__*x", "line 3"),
             ("approvals:\n  tools: [terminal]\n", "names of tools", "line 2"),
             ("approvals:\n  tools:\n    fetch_url: sandboxed\n", "approvals.tools.fetch_url", "line 3"),
             ("approvals:\n  effects:\n    network: sandboxed\n", "approvals.effects.network", "line 3"),

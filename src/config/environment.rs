@@ -38,6 +38,11 @@ impl Environment {
         self.process.keys().chain(self.file.keys()).cloned().collect()
     }
 
+    /// Returns a variable for a program that a person has given it to.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        self.value(name).map(str::to_owned)
+    }
+
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         self.get(name).map(|(value, _)| value)
     }

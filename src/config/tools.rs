@@ -41,7 +41,8 @@ impl ToolSwitches {
     /// Returns whether the model can use a tool in the home of a person who has made this choice. A tool that is off here is
     /// off for everybody.
     pub fn is_on_for(&self, name: &str, choice: Option<bool>) -> bool {
-        let Some(tool) = built_in(name) else { return true };
+        // Only a person can switch a tool off that is not built in.
+        let Some(tool) = built_in(name) else { return choice.unwrap_or(true) };
         !self.is_forbidden(name) && choice.or(self.configured(name)).unwrap_or(tool.on)
     }
 

@@ -31,6 +31,9 @@ pub struct Shown {
     pub host: Option<String>,
     /// Sandbox level of the process; empty if no process is started.
     pub level: String,
+    /// Hash of the tool's definition, if a program that is not ours wrote it. An answer is bound to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
     /// Unified diff of the change to a file.
     pub diff: Option<String>,
     /// The file that would be changed.
@@ -137,7 +140,7 @@ impl Shown {
 /// Why a person is asked, in codes, so that a page can say in its own language what `reason` says in English.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ApprovalReason {
-    /// `persona`, `secrets`, `network`, `reads`, `outside`, `unfenced`, `rehearsed`, `unrehearsed` or `configured`. A later version may add others.
+    /// `persona`, `secrets`, `network`, `reads`, `outside`, `unfenced`, `rehearsed`, `unrehearsed`, `definition` or `configured`. A later version may add others.
     pub code: String,
     /// Source of text in the conversation that strangers may have written: `page`, `document`, `attachment`, `command`,
     /// `skill`, `output`, `imported` or `outside`.
@@ -296,6 +299,9 @@ pub struct AlwaysAllowedCall {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
     pub level: String,
+    /// Hash of the tool's definition, if a program that is not ours wrote it: the rule ends with this version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
     /// If present, the rule is for every page of exactly this host instead of one call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -314,6 +320,7 @@ impl AlwaysAllowedCall {
             return self.tool == tool && self.host == shown.host;
         }
         self.tool == tool
+            && self.definition == shown.definition
             && canonical(&self.arguments) == canonical(arguments)
             && (self.cwd.as_str(), self.network, &self.reads, self.level.as_str())
                 == (shown.cwd.as_str(), shown.network, &shown.reads, shown.level.as_str())
@@ -358,6 +365,9 @@ pub fn hash(session: &SessionId, tool: &str, arguments: &Value, shown: &Shown) -
     }
     if !shown.secrets.is_empty() {
         bound["secrets"] = shown.secrets.clone().into();
+    }
+    if let Some(definition) = &shown.definition {
+        bound["definition"] = definition.clone().into();
     }
     if let Some(rehearsal) = &shown.rehearsal {
         bound["changes"] = rehearsal.hash.clone().into();
@@ -418,6 +428,7 @@ mod tests {
             hash(&a, "terminal", &arguments, &Shown { reads: vec!["knowledge".into()], ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { secrets: vec!["TOKEN".into()], ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { path: Some("memory/x.md".into()), ..shown() }),
+            hash(&a, "terminal", &arguments, &Shown { definition: Some("00".into()), ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { before: Some("00".into()), ..shown() }),
             hash(&a, "terminal", &arguments, &Shown { rehearsal: Some(Rehearsed::default()), ..shown() }),
         ];

@@ -28,6 +28,7 @@ pub mod knowledge;
 pub mod language;
 pub mod linking;
 pub mod mask;
+pub mod mcp;
 pub mod members;
 pub mod mention;
 pub mod message;

@@ -26,6 +26,7 @@ mod jobs;
 mod labels;
 mod ledger;
 pub mod local_model;
+pub mod mcp;
 mod memory_mode;
 pub mod model_status;
 pub mod models;
@@ -333,6 +334,7 @@ impl Engine {
         // Whoever waits for the lock after this starts git no more.
         drop(self.tenant.git.lock().await);
         self.tenant.tool_sources.home_closed();
+        self.tenant.mcp.stop_all().await;
         if let Err(error) = self.tenant.log.release(self.tenant.claim).await {
             tracing::warn!(%error, "the home is released when this process ends");
         }

@@ -13,6 +13,7 @@ use super::documents::{Documents, Listeners};
 use super::file_authors::FileAuthors;
 use super::home_tools::{ToolParts, deferred_tools, home_tools};
 use super::hub::Hub;
+use super::mcp::{self, McpSource};
 use super::models::Models;
 use super::next_request::shared_prefix;
 use super::page_ends::PageEnds;
@@ -33,6 +34,7 @@ use crate::library::{self, IndexStorage, Library};
 use crate::provider::Audience;
 use crate::sandbox::Level;
 use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
+use crate::tools::mcp::McpServers;
 use crate::tools::project::Jobs;
 use crate::tools::{Captures, ToolSet};
 
@@ -47,6 +49,7 @@ pub struct Tenant {
     pub models: Arc<Models>,
     /// Where the tools of each exchange come from.
     pub tool_sources: Arc<ToolSources>,
+    pub mcp: McpServers,
     /// What runs commands.
     pub commands: Arc<CommandAccess>,
     /// What reads documents: that of several people in processes of their own.
@@ -163,6 +166,10 @@ impl Tenant {
             let deferred = deferred.clone();
             Box::pin(async move { deferred })
         })));
+        let mcp = mcp::servers(&runtime, &home, (&commands, owner));
+        let known_models = Arc::new(OnceLock::new());
+        let (tokens, later) = (runtime.tokens.clone(), known_models.clone());
+        McpSource { servers: mcp.clone(), tokens, models: later }.add_to(&tool_sources);
         let tool_sources = Arc::new(tool_sources);
         let prefix = shared_prefix(&runtime, &home, &tool_sources);
         let audience = match owner {
@@ -171,6 +178,7 @@ impl Tenant {
         };
         let models = Models::new(runtime.models.clone(), hub.clone(), (prefix, audience));
         documents.followed_by(&models);
+        let _ = known_models.set(models.clone());
         let of_home = home.clone();
         let shared_roles = KnownRoles::new(blocking(move || Ok(of_home.shared_roles())).await?);
         let OwnedHome { log, tree, claim, .. } = store;
@@ -185,6 +193,7 @@ impl Tenant {
             hub,
             models,
             tool_sources,
+            mcp,
             commands,
             extractor,
             jobs,

@@ -1,12 +1,13 @@
 //! Which tools a person lets the model use, within what the configuration of the server allows.
 
 use super::{EngineError, Tenant};
+use crate::domain::mcp::server_prefix;
 use crate::tools::built_in;
 
 /// Why a tool was not switched.
 #[derive(Debug, thiserror::Error)]
 pub enum ChoiceRefused {
-    #[error("there is no built-in tool with this name")]
+    #[error("there is no tool with this name")]
     Unknown,
     #[error("this tool is switched off for everybody in config.yml")]
     Forbidden,
@@ -15,17 +16,20 @@ pub enum ChoiceRefused {
 }
 
 impl Tenant {
-    /// Switches a built-in tool on or off for the person of this home, from the next request to a model on. `None` takes the
+    /// Switches a built-in tool, or one of an MCP server, on or off for the person of this home, from the next request to a model on. `None` takes the
     /// choice back, and what the configuration says counts again.
     ///
     /// # Errors
     /// Returns [`ChoiceRefused::Forbidden`] if a tool is to be on that is off for everybody.
     pub async fn choose_tool(&self, name: &str, choice: Option<bool>) -> Result<(), ChoiceRefused> {
-        let tool = built_in(name).ok_or(ChoiceRefused::Unknown)?;
-        if choice == Some(true) && self.runtime.config().tools.is_forbidden(tool.name) {
+        let is_of_server = server_prefix(name).is_some();
+        if built_in(name).is_none() && !is_of_server {
+            return Err(ChoiceRefused::Unknown);
+        }
+        if choice == Some(true) && self.runtime.config().tools.is_forbidden(name) {
             return Err(ChoiceRefused::Forbidden);
         }
-        self.tree.choose_tool(self.claim, tool.name.to_owned(), choice).await.map_err(EngineError::from)?;
+        self.tree.choose_tool(self.claim, name.to_owned(), choice).await.map_err(EngineError::from)?;
         self.models.prefix_changed().await;
         Ok(())
     }

@@ -38,6 +38,8 @@ pub enum SettingsFile {
     Accounts,
     /// The members of the projects that people share.
     Members,
+    /// The MCP servers, with what their programs get as variables.
+    Mcp,
 }
 
 impl SettingsFile {
@@ -51,6 +53,7 @@ impl SettingsFile {
             Self::OwnProviders => "providers.json",
             Self::Accounts => "accounts.json",
             Self::Members => "project-members.json",
+            Self::Mcp => "mcp.json",
         }
     }
 }
@@ -227,7 +230,10 @@ impl Home {
         let written = match bytes {
             // They hold hashes of passwords and sealed secrets, whatever mode a person has given them.
             Some(bytes)
-                if matches!(file, SettingsFile::Accounts | SettingsFile::Secrets | SettingsFile::OwnProviders) =>
+                if matches!(
+                    file,
+                    SettingsFile::Accounts | SettingsFile::Secrets | SettingsFile::OwnProviders | SettingsFile::Mcp
+                ) =>
             {
                 atomic::replace_with_mode(self.root(), file.name(), bytes, 0o600)
             }

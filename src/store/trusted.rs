@@ -1,4 +1,5 @@
-//! `trusted.json`: the versions of the files in skills/ that are trusted, by path and content.
+//! `trusted.json`: the versions of the files in skills/ that are trusted, by path and content, and those of the MCP servers
+//! and their tools (`store::mcp`).
 //!
 //! The file is next to `config.json`, where no tool reads or writes. A version that is not in it may be used, but its text
 //! counts as text from outside. A trusted version stays trusted for its path, so that an undo restores the trust along with
@@ -96,13 +97,13 @@ impl SkillFiles {
 
 /// Trusted versions by path; the version trusted last comes last.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct TrustRecord(BTreeMap<String, Vec<TrustedVersion>>);
+pub(super) struct TrustRecord(pub(super) BTreeMap<String, Vec<TrustedVersion>>);
 
 /// What `trusted.json` holds, and what a change of it expects.
-struct RecordedTrust {
-    record: TrustRecord,
+pub(super) struct RecordedTrust {
+    pub(super) record: TrustRecord,
     state: RecordState,
-    expect: Expect,
+    pub(super) expect: Expect,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +139,11 @@ impl TrustRecord {
     }
 
     fn add(&mut self, path: &Place, version: TrustedVersion) {
-        let versions = self.0.entry(path.to_string()).or_default();
+        self.add_at(path.to_string(), version);
+    }
+
+    pub(super) fn add_at(&mut self, key: String, version: TrustedVersion) {
+        let versions = self.0.entry(key).or_default();
         versions.retain(|known| known.sha256 != version.sha256);
         versions.push(version);
         let surplus = versions.len().saturating_sub(MAX_VERSIONS);
@@ -156,7 +161,7 @@ impl TrustRecord {
         Ok(Self(record.collect()))
     }
 
-    fn change(&self, expect: Expect) -> TreeChange {
+    pub(super) fn change(&self, expect: Expect) -> TreeChange {
         let mut bytes = serde_json::to_vec_pretty(&self.0).expect("versions are JSON");
         bytes.push(b'\n');
         TreeChange::write(TreePath::Settings(FILE), &bytes, expect)
@@ -233,7 +238,7 @@ impl Home {
     }
 
     /// Reads the list for a change. Copies a damaged one to quarantine.
-    fn recorded_trust(&self) -> Result<RecordedTrust, StoreError> {
+    pub(super) fn recorded_trust(&self) -> Result<RecordedTrust, StoreError> {
         let (bytes, expect) = self.settings_bytes(FILE)?;
         let (record, state) = match bytes.as_deref().map(TrustRecord::parse) {
             None => (TrustRecord::default(), RecordState::Missing),
@@ -307,7 +312,7 @@ impl Home {
     }
 
     /// Returns the trusted versions. A list that cannot be read trusts nothing.
-    fn trust_record(&self) -> Arc<TrustRecord> {
+    pub(super) fn trust_record(&self) -> Arc<TrustRecord> {
         self.trust_record_cached(&mut self.trust_cache().record)
     }
 
@@ -340,7 +345,7 @@ impl Home {
         }
     }
 
-    fn texts(&self) -> io::Result<Dir> {
+    pub(super) fn texts(&self) -> io::Result<Dir> {
         if !self.root().is_dir(TEXTS) {
             let mut builder = DirBuilder::new();
             builder.mode(0o700);

@@ -8,6 +8,7 @@ mod deferred;
 mod fetch_url;
 pub mod files;
 mod held;
+pub mod mcp;
 mod observed;
 mod outside;
 pub mod policy;
@@ -39,12 +40,14 @@ use crate::domain::{
 };
 use crate::sandbox::{Level, Network, Sandbox, SandboxError};
 
+use self::text::line;
+
 pub use self::calculator::Calculator;
 pub use self::captured::{ApplyCaptured, CapturedRun, Captures, Capturing, CommandChanges, RecordObserved};
 pub use self::catalogue::{BUILT_IN, BuiltIn, ToolCategory, built_in};
 pub use self::held::{EndedRun, Held, HeldChanges, Rehearsal, RehearsedFile};
 pub use self::observed::{CallKey, ObservedRun};
-pub use self::policy::{Case, Policy, Reason, Rule, Verdict};
+pub use self::policy::{Case, Policy, Reason, Rule, ServerRule, Verdict};
 pub use deferred::{FIND_TOOLS, USE_TOOL};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
 pub use files::{ApplyChange, CallChange, FileAccess, FileTool, KeepPictures};
@@ -143,6 +146,11 @@ pub trait PreparedCall: Send + Sync {
 
     /// Returns what a person sees before this call may run, and what their answer is bound to.
     fn shown(&self) -> Shown;
+
+    /// Returns what the configuration of its server says about its calls; absent for a tool that has no server.
+    fn server_rule(&self) -> ServerRule {
+        ServerRule::default()
+    }
 
     /// Returns the files that it changes, as far as they are known before it runs.
     fn changes(&self) -> &[Place] {
@@ -439,9 +447,4 @@ impl CommandEnvironment {
             Level::Standard | Level::Strict => None,
         }
     }
-}
-
-/// Returns what is shown for a call that one line describes and that starts no process here.
-fn line(command: &str) -> Shown {
-    Shown { command: visible(command), ..Shown::default() }
 }

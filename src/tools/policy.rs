@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Checked, Unrehearsable};
+use crate::domain::mcp;
 use crate::domain::visible::visible;
 use crate::domain::{AlwaysAllowedCall, ApprovalReason, Effect, PermissionMode, Place, Shown, Taint};
 use crate::sandbox::Level;
@@ -68,9 +69,19 @@ pub struct Case<'a> {
     pub level: Option<Level>,
     /// Why it cannot be rehearsed; `None` if it can.
     pub unrehearsable: Option<Unrehearsable>,
+    pub server: ServerRule,
     /// The source of text in the conversation that strangers may have written; calls that would run without a question then
     /// need approval.
     pub tainted: Option<&'a Taint>,
+}
+
+/// What is known of a call of a tool that a server of tools has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerRule {
+    /// The rule of the server's entry, which counts where `approvals.tools` says nothing about the tool.
+    pub rule: Option<Rule>,
+    /// Whether the server describes the tool in other words than those that a person has trusted.
+    pub is_changed: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,8 +138,8 @@ impl<'a> Case<'a> {
     pub fn of(tool: &'a str, checked: &'a Checked, shown: &'a Shown) -> Self {
         let Checked { arguments, call } = checked;
         let (effect, changes, level) = (call.effect(), call.changes(), call.level());
-        let unrehearsable = call.unrehearsable();
-        Self { tool, effect, arguments, shown, changes, level, unrehearsable, tainted: None }
+        let (unrehearsable, server) = (call.unrehearsable(), call.server_rule());
+        Self { tool, effect, arguments, shown, changes, level, unrehearsable, server, tainted: None }
     }
 
     /// Returns whether it changes a file of the persona, the memory or the skills, or one that tells the agent how to work in a
@@ -148,10 +159,12 @@ impl<'a> Case<'a> {
 }
 
 impl Policy {
-    /// Returns the rule for a tool itself. What is said of `terminal` counts for `bash`, which does the same in a project.
+    /// Returns the rule for a tool itself. What is said of `terminal` counts for `bash`, which does the same in a project, and
+    /// what is said of `mcp__server__*` for all tools of that server.
     fn rule_of(&self, tool: &str) -> Option<Rule> {
         let same = if tool == "bash" { "terminal" } else { tool };
-        self.tools.get(tool).or_else(|| self.tools.get(same)).copied()
+        let of_server = || self.tools.get(&format!("{}*", mcp::server_prefix(tool)?));
+        self.tools.get(tool).or_else(|| self.tools.get(same)).or_else(of_server).copied()
     }
 
     /// Returns whether a mode lets calls run without approval that need it by the rules.
@@ -182,8 +195,8 @@ impl Policy {
     }
 
     pub fn decide(&self, case: &Case<'_>, remembered: &[AlwaysAllowedCall]) -> Verdict {
-        let own = self.rule_of(case.tool).map(|rule| self.in_mode(rule, case.effect));
-        let rule = self.rule(case.tool, case.effect);
+        let own = self.rule_of(case.tool).or(case.server.rule).map(|rule| self.in_mode(rule, case.effect));
+        let rule = own.unwrap_or_else(|| self.rule(case.tool, case.effect));
         let refused = |what: &str| Verdict::Deny(format!("the configuration (approvals) denies {what}"));
         let asks = |code: &str, why: &str, taint: Option<&Taint>| {
             let because = ApprovalReason { code: code.to_owned(), ..taint.map(because).unwrap_or_default() };
@@ -199,6 +212,9 @@ impl Policy {
         {
             let (name, tool) = (mode.name(), case.tool);
             return Verdict::Deny(format!("the user has set this conversation to {name}, which excludes {tool}"));
+        }
+        if case.server.is_changed {
+            return asks("definition", DEFINITION_CHANGED, None);
         }
         // Before anything that allows the call: a rule that allows changes of instructions says nothing about programs.
         let run_later = case.runs_later();
@@ -299,6 +315,8 @@ fn named<'p>(files: impl ExactSizeIterator<Item = &'p str>) -> String {
     format!("{}{more}", names.join(", "))
 }
 
+const DEFINITION_CHANGED: &str =
+    "The server describes this tool in other words than those that were trusted; look at it in the list of tools.";
 const CHANGES_FILES: &str = "It was run with its changes kept apart; applying them requires approval.";
 /// Begins the reason of a question about files that run programs.
 const RUNS_LATER: &str =
@@ -389,7 +407,8 @@ mod tests {
             let Self { shown, changes, level } = self;
             let can_be = matches!(level, Some(Level::Standard)) && !shown.network;
             let unrehearsable = (!can_be).then(|| Unrehearsable::new("system", "nothing is captured"));
-            Case { tool, effect, arguments, shown, changes, level: *level, unrehearsable, tainted: None }
+            let server = ServerRule::default();
+            Case { tool, effect, arguments, shown, changes, level: *level, unrehearsable, server, tainted: None }
         }
     }
 
@@ -661,6 +680,7 @@ mod tests {
             network: false,
             reads: Vec::new(),
             level: "standard".to_owned(),
+            definition: None,
             host: None,
             added_at: 1.0,
         }

@@ -20,6 +20,8 @@ pub enum SchemaOrigin {
     Own,
     /// A program that is not ours, such as an MCP server.
     Foreign,
+    /// The same in a version that a person has trusted.
+    Pinned,
     /// A program that runs the tool's calls, and checks their arguments itself.
     Client,
 }
@@ -53,7 +55,7 @@ impl ArgumentSchema {
         match origin {
             SchemaOrigin::Own => known(schema).map(|()| Self::Own(schema.clone())),
             SchemaOrigin::Client => Ok(Self::Client),
-            SchemaOrigin::Foreign => {
+            SchemaOrigin::Foreign | SchemaOrigin::Pinned => {
                 let compiled = jsonschema::options().offline().should_validate_formats(true).build(schema);
                 let invalid = |error: jsonschema::ValidationError<'_>| BadSchema::Invalid(short(&error.to_string()));
                 compiled.map(|validator| Self::Foreign(Box::new(validator))).map_err(invalid)

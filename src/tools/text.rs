@@ -1,5 +1,13 @@
 //! Makes the output of programs readable.
 
+use crate::domain::Shown;
+use crate::domain::visible::visible;
+
+/// Returns what is shown for a call that one line describes and that starts no process here.
+pub fn line(command: &str) -> Shown {
+    Shown { command: visible(command), ..Shown::default() }
+}
+
 /// Removes terminal escape sequences and control characters; a carriage return starts a new line.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

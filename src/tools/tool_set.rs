@@ -1,5 +1,6 @@
 //! The tools of one exchange, and the check that every call passes before it is prepared.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -130,6 +131,21 @@ impl ToolSet {
             true => self,
             false => Self::of(self.tools.iter().filter(|tool| keep(tool.name())).cloned().collect()),
         }
+    }
+
+    /// Returns the tools of several sets. A tool that has the name of an earlier one is left out.
+    pub fn all(sets: impl Iterator<Item = Self>) -> Self {
+        let (mut tools, mut names) = (Vec::<RegisteredTool>::new(), BTreeSet::new());
+        for tool in sets.flat_map(|set| set.tools.to_vec()) {
+            if names.insert(tool.name().to_owned()) {
+                tools.push(tool);
+            }
+        }
+        Self::of(tools)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
     }
 
     fn find(&self, name: &str) -> Option<&RegisteredTool> {

@@ -56,6 +56,8 @@ mod journal;
 mod keeping;
 mod left_out;
 mod malformed;
+mod mcp;
+mod mcp_remote;
 mod member_commands;
 mod models;
 mod moving;

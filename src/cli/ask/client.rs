@@ -78,6 +78,10 @@ impl Client {
         self.json(self.request(Method::POST, path).json(&body)).await
     }
 
+    pub async fn delete(&self, path: &str) -> Result<Value, Refused> {
+        self.json(self.request(Method::DELETE, path)).await
+    }
+
     /// Sends a message and returns the events of its work.
     pub async fn chat(&self, message: Value) -> Result<Frames, Refused> {
         let sending = self.send(self.request(Method::POST, "api/chat").json(&message));

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use url::Url;
 
 use self::answer::{AnswerEnd, Output};
-use self::client::Client;
-use self::host::Host;
+pub use self::client::Client;
+pub use self::host::Host;
 use self::question::Question;
 use self::schema::AnswerSchema;
 use super::home_dir;

@@ -155,6 +155,7 @@ impl Actor {
             network: approval.shown.network,
             reads: approval.shown.reads.clone(),
             level: approval.shown.level.clone(),
+            definition: approval.shown.definition.clone(),
             host,
             added_at: clock::now(),
         };

@@ -47,8 +47,8 @@ pub enum FetchError {
 /// Two clients without proxy, cookies or automatic redirects: one for public addresses, one for listed hosts.
 pub struct Getter {
     pub guard: Guard,
-    public: Client,
-    allowed: Client,
+    pub(super) public: Client,
+    pub(super) allowed: Client,
 }
 
 impl Getter {
@@ -134,7 +134,7 @@ async fn read(url: Url, mut response: Response) -> Result<Fetched, FetchError> {
 }
 
 /// Returns the innermost cause: the outer ones repeat the URL.
-fn explain(error: reqwest::Error) -> FetchError {
+pub(super) fn explain(error: reqwest::Error) -> FetchError {
     let mut cause: &dyn Error = &error;
     while let Some(next) = cause.source() {
         if let Some(NoPublicAddress(name)) = next.downcast_ref() {

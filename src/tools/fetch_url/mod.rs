@@ -5,6 +5,7 @@ mod get;
 mod json;
 mod page;
 mod resolver;
+mod stream;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,7 +26,8 @@ use crate::extraction::Extractor;
 use crate::sandbox::grouped;
 
 pub(super) use self::api::{ApiClient, ApiError, ApiRequest};
-pub(super) use self::get::Fetched;
+pub(super) use self::get::{FetchError as StreamError, Fetched};
+pub(super) use self::stream::{StreamAnswer, StreamClient};
 pub use crate::egress::{Lookup, system_lookup};
 
 // The limits of `fetch_url`; its texts are formatted from them.

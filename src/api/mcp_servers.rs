@@ -1,0 +1,182 @@
+//! The MCP servers of the caller's home.
+
+use axum::Json;
+use axum::extract::Path;
+use axum::extract::rejection::JsonRejection;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::error::{ApiError, ErrorBody};
+use super::security::caller::Caller;
+use crate::engine::mcp::McpRefused;
+use crate::store::TrustedBy;
+use crate::tools::mcp::ServerView;
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct McpServerList {
+    servers: Vec<ServerView>,
+    /// Why `mcp.json` cannot be used; then there are no servers.
+    problem: Option<String>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+pub struct NewMcpServers {
+    /// Entries by the names of servers, in the form that other programs use.
+    #[serde(rename = "mcpServers")]
+    #[schema(value_type = Object)]
+    servers: Map<String, Value>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeenServer {
+    /// SHA-256 of the entry that the person has looked at.
+    sha256: String,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeenTools {
+    tools: Vec<SeenTool>,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeenTool {
+    /// Its name at the server.
+    name: String,
+    /// SHA-256 of the definition that the person has looked at.
+    sha256: String,
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpCallRequest {
+    tool: String,
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    arguments: Map<String, Value>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct McpCallResult {
+    /// Whether the tool says that it succeeded.
+    ok: bool,
+    /// The result as the model would read it.
+    text: String,
+}
+
+/// Lists the MCP servers with their tools, trusted or not.
+///
+/// Texts of tools are those of their servers. Without the page's secret, values of variables and headers are left out.
+#[utoipa::path(get, path = "/api/mcp", tag = "tools", responses((status = 200, body = McpServerList)))]
+pub async fn mcp_servers(caller: Caller) -> Json<McpServerList> {
+    listed(&caller).await
+}
+
+/// Adds MCP servers, or replaces their entries.
+///
+/// Requires the page's secret. A new or changed entry is not started before it is confirmed.
+#[utoipa::path(post, path = "/api/mcp", tag = "tools", request_body = NewMcpServers,
+    params(("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = McpServerList), (status = 400, description = "bad_mcp_entry", body = ErrorBody),
+              (status = 403, body = ErrorBody)))]
+pub async fn add_mcp_servers(
+    caller: Caller,
+    request: Result<Json<NewMcpServers>, JsonRejection>,
+) -> Result<Json<McpServerList>, ApiError> {
+    caller.require_page()?;
+    let Json(NewMcpServers { servers }) = request?;
+    caller.tenant().set_mcp_servers(servers.into_iter().collect()).await?;
+    Ok(listed(&caller).await)
+}
+
+/// Removes an MCP server, with what was trusted of it. Requires the page's secret.
+#[utoipa::path(delete, path = "/api/mcp/{name}", tag = "tools", params(("name" = String, Path),
+    ("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = McpServerList), (status = 403, body = ErrorBody)))]
+pub async fn remove_mcp_server(caller: Caller, Path(name): Path<String>) -> Result<Json<McpServerList>, ApiError> {
+    caller.require_page()?;
+    caller.tenant().remove_mcp_server(&name).await?;
+    Ok(listed(&caller).await)
+}
+
+/// Confirms exactly this version of a server's entry, and starts it. Requires the page's secret.
+#[utoipa::path(post, path = "/api/mcp/{name}/trust", tag = "tools", request_body = SeenServer,
+    params(("name" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = McpServerList), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+              (status = 409, description = "mcp_changed", body = ErrorBody)))]
+pub async fn trust_mcp_server(
+    caller: Caller,
+    Path(name): Path<String>,
+    request: Result<Json<SeenServer>, JsonRejection>,
+) -> Result<Json<McpServerList>, ApiError> {
+    caller.require_page()?;
+    let Json(SeenServer { sha256 }) = request?;
+    caller.tenant().trust_mcp_server(&name, &sha256, TrustedBy::Person).await?;
+    Ok(listed(&caller).await)
+}
+
+/// Trusts exactly these versions of tools of a server, so that the model gets them. Requires the page's secret.
+#[utoipa::path(post, path = "/api/mcp/{name}/tools/trust", tag = "tools", request_body = SeenTools,
+    params(("name" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = McpServerList), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+              (status = 409, description = "mcp_changed", body = ErrorBody)))]
+pub async fn trust_mcp_tools(
+    caller: Caller,
+    Path(name): Path<String>,
+    request: Result<Json<SeenTools>, JsonRejection>,
+) -> Result<Json<McpServerList>, ApiError> {
+    caller.require_page()?;
+    let Json(SeenTools { tools }) = request?;
+    let seen = tools.into_iter().map(|SeenTool { name, sha256 }| (name, sha256)).collect();
+    caller.tenant().trust_mcp_tools(&name, seen, TrustedBy::Person).await?;
+    Ok(listed(&caller).await)
+}
+
+/// Stops a confirmed server, starts it again and lists its tools. Requires the page's secret.
+#[utoipa::path(post, path = "/api/mcp/{name}/reconnect", tag = "tools",
+    params(("name" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = McpServerList), (status = 403, body = ErrorBody),
+              (status = 502, description = "mcp_failed", body = ErrorBody)))]
+pub async fn reconnect_mcp_server(caller: Caller, Path(name): Path<String>) -> Result<Json<McpServerList>, ApiError> {
+    caller.require_page()?;
+    caller.tenant().reconnect_mcp_server(&name).await?;
+    Ok(listed(&caller).await)
+}
+
+/// Calls a tool of a confirmed server for the person. Requires the page's secret.
+#[utoipa::path(post, path = "/api/mcp/{name}/call", tag = "tools", request_body = McpCallRequest,
+    params(("name" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
+    responses((status = 200, body = McpCallResult), (status = 403, body = ErrorBody),
+              (status = 502, description = "mcp_failed", body = ErrorBody)))]
+pub async fn call_mcp_tool(
+    caller: Caller,
+    Path(name): Path<String>,
+    request: Result<Json<McpCallRequest>, JsonRejection>,
+) -> Result<Json<McpCallResult>, ApiError> {
+    caller.require_page()?;
+    let Json(McpCallRequest { tool, arguments }) = request?;
+    let answer = caller.tenant().call_mcp_tool((&name, &tool), &Value::Object(arguments)).await?;
+    Ok(Json(McpCallResult { ok: answer.ok, text: answer.text }))
+}
+
+async fn listed(caller: &Caller) -> Json<McpServerList> {
+    let (servers, problem) = caller.tenant().mcp_servers().await;
+    let is_page = caller.is_page();
+    let shown = |view: ServerView| if is_page { view } else { view.without_values() };
+    Json(McpServerList { servers: servers.into_iter().map(shown).collect(), problem })
+}
+
+impl From<McpRefused> for ApiError {
+    fn from(refused: McpRefused) -> Self {
+        match refused {
+            McpRefused::Unknown(_) => Self::new(StatusCode::NOT_FOUND, "not_found", refused.to_string()),
+            McpRefused::BadEntry { .. } => Self::bad_request("bad_mcp_entry", refused.to_string()),
+            McpRefused::Changed => Self::new(StatusCode::CONFLICT, "mcp_changed", refused.to_string()),
+            McpRefused::Failed(_) => Self::new(StatusCode::BAD_GATEWAY, "mcp_failed", refused.to_string()),
+            McpRefused::Engine(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! `miniclaw mcp list|add|trust|remove|call`: the MCP servers of a home, through the server that runs on it, or one that is
+//! started for the command.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow, bail};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::ask::{Client, Host};
+use super::home_dir;
+use crate::domain::visible::visible;
+
+#[derive(Args)]
+pub struct McpServersArguments {
+    #[command(subcommand)]
+    command: McpServersCommand,
+    /// The home.
+    #[arg(long, env = "MINICLAW_HOME", global = true)]
+    home: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum McpServersCommand {
+    /// List the servers with their tools: trusted, new or changed.
+    List,
+    /// Add the servers of an `mcpServers` object, read from standard input, or one server by its command.
+    Add {
+        /// The name of the server.
+        #[arg(requires = "command")]
+        name: Option<String>,
+        /// Its command and arguments, after `--`.
+        #[arg(last = true, requires = "name")]
+        command: Vec<String>,
+    },
+    /// Confirm the entry of a server, or trust its tools, after showing them.
+    Trust {
+        name: String,
+        /// The tools to trust, as `list` prints them. Without any, the entry is confirmed and the server started.
+        tools: Vec<String>,
+        /// Trust all tools that can be used.
+        #[arg(long, conflicts_with = "tools")]
+        all_tools: bool,
+    },
+    /// Remove a server, with what was trusted of it.
+    Remove { name: String },
+    /// Call a tool of a confirmed server and print the result.
+    Call {
+        name: String,
+        tool: String,
+        /// Its arguments, as a JSON object.
+        #[arg(default_value = "{}")]
+        arguments: String,
+    },
+}
+
+/// Runs the command.
+pub fn run(arguments: McpServersArguments) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let host = Host::of_home(&home_dir(arguments.home)).await?;
+        let done = done(&host.client, arguments.command).await;
+        host.stop().await;
+        done
+    })
+}
+
+async fn done(client: &Client, command: McpServersCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        McpServersCommand::List => {
+            let listed = client.get("api/mcp").await?;
+            if let Some(problem) = listed["problem"].as_str() {
+                bail!("{problem}");
+            }
+            servers(&listed).iter().for_each(print_server);
+        }
+        McpServersCommand::Add { name, command } => {
+            let added = match name {
+                Some(name) => {
+                    let (program, rest) = command.split_first().context("the command is missing")?;
+                    json!({"mcpServers": {name: {"command": program, "args": rest}}})
+                }
+                None => pasted()?,
+            };
+            let names: Vec<String> =
+                added["mcpServers"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+            let listed = client.post("api/mcp", added).await?;
+            for server in servers(&listed).iter().filter(|server| names.iter().any(|name| server["name"] == **name)) {
+                print_server(server);
+            }
+            eprintln!("look at it, and confirm it with `miniclaw mcp trust NAME`");
+        }
+        McpServersCommand::Trust { name, tools, all_tools } => return trust(client, &name, (tools, all_tools)).await,
+        McpServersCommand::Remove { name } => {
+            client.delete(&format!("api/mcp/{name}")).await?;
+        }
+        McpServersCommand::Call { name, tool, arguments } => {
+            let arguments: Value = serde_json::from_str(&arguments).context("the arguments are no JSON")?;
+            let request = json!({"tool": tool, "arguments": arguments});
+            let result = client.post(&format!("api/mcp/{name}/call"), request).await?;
+            println!("{}", visible(result["text"].as_str().unwrap_or_default()));
+            return Ok(if result["ok"] == true { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn trust(client: &Client, name: &str, (tools, all_tools): (Vec<String>, bool)) -> anyhow::Result<ExitCode> {
+    let listed = client.get("api/mcp").await?;
+    let server = found(&listed, name)?;
+    let listed = if tools.is_empty() && !all_tools {
+        client.post(&format!("api/mcp/{name}/trust"), json!({"sha256": server["sha256"]})).await?
+    } else {
+        let known: Vec<&Value> = server["tools"].as_array().into_iter().flatten().collect();
+        let is_wanted = |tool: &&Value| match all_tools {
+            true => tool["state"] != "unusable",
+            false => tools.iter().any(|wanted| tool["name"] == **wanted),
+        };
+        if let Some(missing) = tools.iter().find(|wanted| !known.iter().any(|tool| tool["name"] == ***wanted)) {
+            bail!("{name} has no tool {}", visible(missing));
+        }
+        let seen = known.into_iter().filter(is_wanted);
+        let seen: Vec<Value> =
+            seen.map(|tool| json!({"name": tool["definition"]["name"], "sha256": tool["sha256"]})).collect();
+        client.post(&format!("api/mcp/{name}/tools/trust"), json!({"tools": seen})).await?
+    };
+    let server = found(&listed, name)?;
+    print_server(&server);
+    Ok(if server["status"] == "failed" { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Reads the object that people paste: `{"mcpServers": {…}}`, or what is inside.
+fn pasted() -> anyhow::Result<Value> {
+    let mut text = String::new();
+    std::io::stdin().take(1 << 20).read_to_string(&mut text)?;
+    let pasted: Value = serde_json::from_str(&text).context("standard input is no JSON")?;
+    Ok(if pasted["mcpServers"].is_object() { pasted } else { json!({"mcpServers": pasted}) })
+}
+
+fn servers(listed: &Value) -> Vec<Value> {
+    listed["servers"].as_array().cloned().unwrap_or_default()
+}
+
+fn found(listed: &Value, name: &str) -> anyhow::Result<Value> {
+    let found = servers(listed).into_iter().find(|server| server["name"] == *name);
+    found.ok_or_else(|| anyhow!("there is no MCP server {}", visible(name)))
+}
+
+fn print_server(server: &Value) {
+    let text = |value: &Value| visible(value.as_str().unwrap_or_default());
+    println!("{} ({})", text(&server["name"]), text(&server["status"]));
+    println!("  entry {}", text(&server["entry"]));
+    if let Some(reason) = server["reason"].as_str() {
+        println!("  {}", visible(reason));
+    }
+    for problem in server["problems"].as_array().into_iter().flatten() {
+        println!("  {}", text(problem));
+    }
+    for tool in server["tools"].as_array().into_iter().flatten() {
+        println!("  {:<20} {}", text(&tool["state"]), text(&tool["name"]));
+        println!("    {}", visible(&tool["definition"].to_string()));
+        if !tool["trusted"].is_null() {
+            println!("    trusted: {}", visible(&tool["trusted"].to_string()));
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! `mcp.json`, the MCP servers of a home, with what a person has trusted of them and what they last listed.
+//!
+//! Trust is recorded in `trusted.json`: `mcp/{server}` for the entry of a server, `mcp/{server}/{tool}` for the definition of a
+//! tool. The text of the version trusted last is kept like that of a skill; the model reads it, so it counts only while it has
+//! its hash.
+
+use std::collections::BTreeMap;
+use std::io::{Error, ErrorKind, Read};
+use std::path::PathBuf;
+
+use cap_std::fs::{DirBuilder, DirBuilderExt};
+use serde_json::{Map, Value};
+
+use super::atomic;
+use super::error::StoreError;
+use super::fence::Claim;
+use super::home::Home;
+use super::listing;
+use super::seal::sha256;
+use super::settings::SettingsFile;
+use super::tree::{Tree, TreeChange, TreePath};
+use super::trusted::{RecordedTrust, TrustedBy, TrustedVersion};
+use crate::clock;
+use crate::domain::FileStamp;
+
+const FILE: SettingsFile = SettingsFile::Mcp;
+const SERVERS: &str = "mcpServers";
+const FOLDERS: &str = "storage/mcp";
+const LISTS: &str = "storage/mcp-lists";
+/// Maximum bytes of `mcp.json`.
+const MAX_FILE: usize = 1 << 20;
+/// Maximum bytes of what a server last listed.
+const MAX_LIST: u64 = 64 << 20;
+/// Maximum number of servers.
+pub const MAX_SERVERS: usize = 50;
+
+/// `mcp.json` as it is on disk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct McpFile {
+    /// Changes with the file; `None` if there is none.
+    pub stamp: Option<FileStamp>,
+    /// The entries in their order, or why the file cannot be used.
+    pub entries: Result<Vec<(String, Value)>, String>,
+}
+
+/// The versions of an entry, or of a tool's definition, that a person has trusted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrustedDefinition {
+    /// Their hashes, the one trusted last at the end.
+    pub versions: Vec<TrustedVersion>,
+    /// The text of the last one, if it was kept and has its hash.
+    pub text: Option<String>,
+}
+
+impl TrustedDefinition {
+    pub fn contains(&self, sha256: &str) -> bool {
+        self.versions.iter().any(|version| version.sha256 == sha256)
+    }
+}
+
+impl Home {
+    /// Returns the stamp of `mcp.json`; `None` if there is none.
+    pub fn mcp_stamp(&self) -> Option<FileStamp> {
+        self.root().symlink_metadata(FILE.name()).ok().map(|meta| listing::stamp(&meta))
+    }
+
+    /// Reads `mcp.json`.
+    pub fn mcp_file(&self) -> McpFile {
+        // Before the content, so that a change meanwhile is seen the next time.
+        let stamp = self.mcp_stamp();
+        let entries = self.settings_bytes(FILE).map_err(|error| error.to_string());
+        let entries = entries.and_then(|(bytes, _)| Ok(entries_of(&parsed(bytes.as_deref())?)));
+        McpFile { stamp, entries }
+    }
+
+    /// Returns what a person has trusted of a server, by the names of its tools; the entry itself has an empty name.
+    pub fn mcp_trust(&self, server: &str) -> BTreeMap<String, TrustedDefinition> {
+        let record = self.trust_record();
+        let (own, of_tool) = (entry_key(server), tool_key(server, ""));
+        let keys = record.0.iter().filter_map(|(key, versions)| {
+            let name = if *key == own { Some("") } else { key.strip_prefix(&of_tool) };
+            name.map(|name| (name.to_owned(), versions))
+        });
+        let texts = self.texts().ok();
+        let definition = |versions: &Vec<TrustedVersion>| {
+            let last = versions.last().map(|version| version.sha256.clone()).unwrap_or_default();
+            let text = texts.as_ref().and_then(|texts| texts.read_to_string(&last).ok());
+            TrustedDefinition { versions: versions.clone(), text: text.filter(|text| sha256(text.as_bytes()) == last) }
+        };
+        keys.map(|(name, versions)| (name, definition(versions))).collect()
+    }
+
+    /// Makes the folder of a server's program, and returns its path.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be made.
+    pub fn mcp_folder(&self, server: &str) -> Result<PathBuf, StoreError> {
+        let folder = format!("{FOLDERS}/{server}");
+        self.private_folder(&folder)?;
+        Ok(self.path().join(folder))
+    }
+
+    /// Makes a folder below scratch/ or workspaces/ that a server's program may write to, and returns its path.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be made, or if a link leads out of the home.
+    pub fn mcp_writable(&self, folder: &str) -> Result<PathBuf, StoreError> {
+        let folder = folder.trim_end_matches('/');
+        self.root().create_dir_all(folder).map_err(StoreError::io(format!("making {folder}")))?;
+        Ok(self.path().join(folder))
+    }
+
+    fn private_folder(&self, folder: &str) -> Result<(), StoreError> {
+        let mut builder = DirBuilder::new();
+        builder.mode(0o700).recursive(true);
+        self.root().create_dir_with(folder, &builder).map_err(StoreError::io(format!("making {folder}")))
+    }
+
+    /// Returns what a server last listed, as it was kept.
+    pub fn mcp_list(&self, server: &str) -> Option<Vec<u8>> {
+        let file = self.root().open(format!("{LISTS}/{server}.json")).ok()?;
+        let mut bytes = Vec::new();
+        file.take(MAX_LIST + 1).read_to_end(&mut bytes).ok()?;
+        (bytes.len() as u64 <= MAX_LIST).then_some(bytes)
+    }
+
+    /// Keeps what a server has listed. Losing it costs only time.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be written.
+    pub fn keep_mcp_list(&self, server: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        self.private_folder(LISTS)?;
+        let kept = self
+            .root()
+            .open_dir(LISTS)
+            .and_then(|lists| atomic::replace(&lists, &format!("{server}.json"), bytes, 0o600));
+        kept.map_err(StoreError::io(format!("keeping the tools of {server}")))
+    }
+
+    /// Keeps a long result of a tool in scratch/, and returns its path there.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be written.
+    pub fn keep_mcp_result(&self, name: &str, text: &str) -> Result<String, StoreError> {
+        let path = format!("mcp-results/{name}");
+        let io = || StoreError::io(format!("keeping scratch/{path}"));
+        let scratch = self.root().open_dir("scratch").map_err(io())?;
+        scratch.create_dir_all("mcp-results").map_err(io())?;
+        let results = scratch.open_dir("mcp-results").map_err(io())?;
+        atomic::replace(&results, name, text.as_bytes(), 0o644).map_err(io())?;
+        Ok(format!("scratch/{path}"))
+    }
+
+    fn mcp_change(
+        &self,
+        change: impl FnOnce(&mut Map<String, Value>) -> Result<(), StoreError>,
+    ) -> Result<Option<TreeChange>, StoreError> {
+        let (bytes, expect) = self.settings_bytes(FILE)?;
+        let damaged =
+            |why: String| StoreError::io(format!("reading {}", FILE.name()))(Error::new(ErrorKind::InvalidData, why));
+        let mut file = parsed(bytes.as_deref()).map_err(damaged)?;
+        let servers = file.entry(SERVERS).or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(servers) = servers {
+            change(servers)?;
+        }
+        let mut bytes = serde_json::to_vec_pretty(&file).expect("JSON is JSON");
+        bytes.push(b'\n');
+        Ok(Some(TreeChange::write(TreePath::Settings(FILE), &bytes, expect)))
+    }
+
+    fn mcp_trust_change(&self, texts: &[(String, String)], by: TrustedBy) -> Result<Option<TreeChange>, StoreError> {
+        let RecordedTrust { mut record, expect, .. } = self.recorded_trust()?;
+        let folder = self.texts().map_err(StoreError::io("keeping what is trusted"))?;
+        for (key, text) in texts {
+            let hash = sha256(text.as_bytes());
+            atomic::replace(&folder, &hash, text.as_bytes(), 0o600)
+                .map_err(StoreError::io("keeping what is trusted"))?;
+            record.add_at(key.clone(), TrustedVersion { sha256: hash, at: clock::now(), by });
+        }
+        Ok(Some(record.change(expect)))
+    }
+
+    fn mcp_forget_change(&self, server: &str) -> Result<Option<TreeChange>, StoreError> {
+        let RecordedTrust { mut record, expect, .. } = self.recorded_trust()?;
+        let (own, of_tool) = (entry_key(server), tool_key(server, ""));
+        let before = record.0.len();
+        record.0.retain(|key, _| *key != own && !key.starts_with(&of_tool));
+        Ok((record.0.len() < before).then(|| record.change(expect)))
+    }
+}
+
+impl Tree {
+    /// Adds the entries of MCP servers, or replaces them.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotAllowed`] if there are too many, and an error if the file is damaged or cannot be written.
+    pub async fn set_mcp_entries(&self, claim: Claim, entries: Vec<(String, Value)>) -> Result<(), StoreError> {
+        let change = move |home: &Home| {
+            home.mcp_change(|servers| {
+                servers.extend(entries.iter().cloned());
+                match servers.len() > MAX_SERVERS {
+                    true => Err(StoreError::NotAllowed {
+                        path: FILE.name().to_owned(),
+                        why: "a home has up to 50 MCP servers",
+                    }),
+                    false => Ok(()),
+                }
+            })
+        };
+        self.edit(claim, change).await.map(drop)
+    }
+
+    /// Removes an MCP server, with what was trusted of it.
+    ///
+    /// # Errors
+    /// Returns an error if a file is damaged or cannot be written.
+    pub async fn remove_mcp_entry(&self, claim: Claim, server: String) -> Result<(), StoreError> {
+        let of_trust = server.clone();
+        self.edit(claim, move |home| home.mcp_forget_change(&of_trust)).await?;
+        let change = move |home: &Home| {
+            home.mcp_change(|servers| {
+                servers.shift_remove(&server);
+                Ok(())
+            })
+        };
+        self.edit(claim, change).await.map(drop)
+    }
+
+    /// Trusts the entry of an MCP server, of which this is the text.
+    ///
+    /// # Errors
+    /// Returns an error if the list cannot be read or written.
+    pub async fn trust_mcp_entry(
+        &self,
+        claim: Claim,
+        (server, text): (String, String),
+        by: TrustedBy,
+    ) -> Result<(), StoreError> {
+        let texts = vec![(entry_key(&server), text)];
+        self.edit(claim, move |home| home.mcp_trust_change(&texts, by)).await.map(drop)
+    }
+
+    /// Trusts the definitions of tools of an MCP server, by their names.
+    ///
+    /// # Errors
+    /// Returns an error if the list cannot be read or written.
+    pub async fn trust_mcp_tools(
+        &self,
+        claim: Claim,
+        (server, tools): (String, Vec<(String, String)>),
+        by: TrustedBy,
+    ) -> Result<(), StoreError> {
+        let texts: Vec<_> = tools.into_iter().map(|(tool, text)| (tool_key(&server, &tool), text)).collect();
+        self.edit(claim, move |home| home.mcp_trust_change(&texts, by)).await.map(drop)
+    }
+}
+
+fn entry_key(server: &str) -> String {
+    format!("mcp/{server}")
+}
+
+fn tool_key(server: &str, tool: &str) -> String {
+    format!("mcp/{server}/{tool}")
+}
+
+/// A damaged file is left as it is.
+fn parsed(bytes: Option<&[u8]>) -> Result<Map<String, Value>, String> {
+    let Some(bytes) = bytes else { return Ok(Map::new()) };
+    if bytes.len() > MAX_FILE {
+        return Err("mcp.json is larger than 1 MiB".to_owned());
+    }
+    let file: Map<String, Value> = serde_json::from_slice(bytes).map_err(|error| format!("mcp.json: {error}"))?;
+    match file.get(SERVERS) {
+        Some(servers) if !servers.is_object() => Err("mcp.json: mcpServers is no object".to_owned()),
+        _ => Ok(file),
+    }
+}
+
+fn entries_of(file: &Map<String, Value>) -> Vec<(String, Value)> {
+    let servers = file.get(SERVERS).and_then(Value::as_object).into_iter().flatten();
+    servers.take(MAX_SERVERS).map(|(name, entry)| (name.clone(), entry.clone())).collect()
+}

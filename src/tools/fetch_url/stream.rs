@@ -1,0 +1,88 @@
+//! Requests to a service that answers with a document or with a stream of events, through the guard. No redirect is followed:
+//! these requests carry credentials.
+
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use url::Url;
+
+use super::get::{FetchError, Getter};
+use crate::egress::{DialTarget, Guard, Lookup};
+
+/// How long a server has to begin its answer.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
+
+pub struct StreamClient {
+    getter: Getter,
+}
+
+/// An answer of which the body has not been read.
+pub struct StreamAnswer {
+    pub status: u16,
+    pub content_type: String,
+    headers: HeaderMap,
+    response: reqwest::Response,
+}
+
+impl StreamClient {
+    /// # Errors
+    /// Returns an error if no HTTP client can be made, for example on a machine without any certificates.
+    pub fn new(guard: Guard, lookup: Lookup) -> Result<Self, String> {
+        Getter::new(guard, lookup).map(|getter| Self { getter }).map_err(|error| error.to_string())
+    }
+
+    /// Sends a document, and returns the answer, whatever its status is.
+    ///
+    /// # Errors
+    /// Returns an error if the address may not be reached, leads elsewhere, or does not answer in time.
+    pub async fn post(
+        &self,
+        url: &Url,
+        headers: &[(String, SecretString)],
+        body: &Value,
+    ) -> Result<StreamAnswer, FetchError> {
+        let client = match self.getter.guard.check(url)? {
+            DialTarget::Public => &self.getter.public,
+            DialTarget::Allowed => &self.getter.allowed,
+        };
+        let mut all = HeaderMap::new();
+        for (name, value) in headers {
+            let unfit = || FetchError::Failed(format!("the header {name} has characters that no header can have"));
+            let mut value = HeaderValue::from_str(value.expose_secret()).map_err(|_| unfit())?;
+            value.set_sensitive(true);
+            all.insert(HeaderName::from_bytes(name.as_bytes()).map_err(|_| unfit())?, value);
+        }
+        let sending = client.post(url.clone()).headers(all).json(body);
+        let sending = sending.header(ACCEPT, "application/json, text/event-stream").send();
+        let late = || FetchError::Failed(format!("no answer within {} s", HEAD_TIMEOUT.as_secs()));
+        let response = tokio::time::timeout(HEAD_TIMEOUT, sending).await.map_err(|_| late())?;
+        let response = response.map_err(super::get::explain)?;
+        if response.status().is_redirection() {
+            return Err(FetchError::Redirected);
+        }
+        let headers = response.headers().clone();
+        let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        Ok(StreamAnswer {
+            status: response.status().as_u16(),
+            content_type: content_type.to_ascii_lowercase(),
+            headers,
+            response,
+        })
+    }
+}
+
+impl StreamAnswer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Returns the next piece of the body; `None` at its end.
+    ///
+    /// # Errors
+    /// Returns an error if the connection breaks.
+    pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, FetchError> {
+        Ok(self.response.chunk().await.map_err(super::get::explain)?.map(|bytes| bytes.to_vec()))
+    }
+}

@@ -1,0 +1,314 @@
+//! A connection to the program of a server: requests, progress and cancellation over its lines.
+//!
+//! One task writes and one reads, so a program that reads nothing cannot keep the server from reading what it writes. The
+//! reading task owns the process: when it ends, for whatever reason, everything that the program started is killed.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::era::Era;
+use super::message::{self, Incoming, RpcError};
+use crate::sandbox::{CompanionInput, CompanionMessage, CompanionOutput, CompanionProcess, Exit};
+use crate::tools::LiveOutput;
+
+/// Maximum number of lines that wait to be written.
+const QUEUE: usize = 64;
+/// Maximum number of lines that are no message; some programs print a greeting.
+const MAX_NOISE: usize = 200;
+/// Maximum number of requests of a server that are answered.
+const MAX_REQUESTS: usize = 1_000;
+/// Maximum characters of standard error in the reason for an end.
+const SHOWN_STDERR: usize = 2_000;
+
+/// Why a connection has ended that this server has closed.
+pub const STOPPED: &str = "the server was stopped";
+
+/// How long a request may take.
+#[derive(Clone, Debug)]
+pub struct RequestLimits {
+    /// Maximum time without progress.
+    pub silence: Duration,
+    pub total: Duration,
+}
+
+/// Why a request has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    #[error("the server answered with the error {}: {}", .0.code, .0.message)]
+    Refused(RpcError),
+    /// The request may or may not have been carried out.
+    #[error("{0}")]
+    Lost(String),
+    #[error("the server did not answer within {0} s")]
+    TimedOut(u64),
+    #[error("the request was cancelled")]
+    Cancelled,
+}
+
+pub struct Connection {
+    pub era: Era,
+    outgoing: mpsc::Sender<Value>,
+    state: Arc<State>,
+    next: AtomicU64,
+}
+
+struct State {
+    waiting: Mutex<HashMap<u64, Waiting>>,
+    /// Set when the connection has ended.
+    ended: Mutex<Option<String>>,
+    closing: CancellationToken,
+    /// Cancelled when no process is left.
+    gone: CancellationToken,
+    list_changed: AtomicBool,
+    last_used: Mutex<Instant>,
+}
+
+struct Waiting {
+    reply: oneshot::Sender<Result<Value, RpcError>>,
+    progress: mpsc::Sender<String>,
+}
+
+impl Connection {
+    /// Begins to exchange messages with a program, which is killed when nobody has used it for `idle`.
+    pub fn start(
+        era: Era,
+        (input, output, process): (CompanionInput, CompanionOutput, CompanionProcess),
+        idle: Duration,
+    ) -> Self {
+        let (outgoing, lines) = mpsc::channel(QUEUE);
+        let state = Arc::new(State {
+            waiting: Mutex::default(),
+            ended: Mutex::default(),
+            closing: CancellationToken::new(),
+            gone: CancellationToken::new(),
+            list_changed: AtomicBool::new(false),
+            last_used: Mutex::new(Instant::now()),
+        });
+        tokio::spawn(write(input, lines));
+        tokio::spawn(read(state.clone(), (output, process), (outgoing.clone(), idle)));
+        Self { era, outgoing, state, next: AtomicU64::new(1) }
+    }
+
+    pub fn is_open(&self) -> bool {
+        !self.state.closing.is_cancelled() && whole(&self.state.ended).is_none()
+    }
+
+    /// Returns why it has ended.
+    pub fn ended(&self) -> Option<String> {
+        whole(&self.state.ended).clone()
+    }
+
+    /// Ends it, and kills the program.
+    pub fn close(&self) {
+        self.state.closing.cancel();
+    }
+
+    /// Ends it, and waits until no process is left.
+    pub async fn closed(&self) {
+        self.close();
+        self.state.gone.cancelled().await;
+    }
+
+    /// Returns whether the server has said since the last call that its list of tools changed.
+    pub fn take_list_changed(&self) -> bool {
+        self.state.list_changed.swap(false, Ordering::Relaxed)
+    }
+
+    pub async fn notify(&self, method: &str, params: Value) {
+        // A connection that has ended needs no notification.
+        let _ = self.outgoing.send(message::notification(method, params)).await;
+    }
+
+    /// Sends a request and waits for its result. `cancel` tells the server to stop; progress is shown in `live`.
+    ///
+    /// # Errors
+    /// Returns an error if the server refuses, does not answer in time, or is gone.
+    pub async fn request(
+        &self,
+        request: (&str, Value),
+        limits: &RequestLimits,
+        (cancel, live): (&CancellationToken, &LiveOutput),
+    ) -> Result<Value, RequestError> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (reply, mut answer) = oneshot::channel();
+        let (progress, mut news) = mpsc::channel(8);
+        whole(&self.state.waiting).insert(id, Waiting { reply, progress });
+        let _waits = Registered { state: &self.state, id };
+        if !self.is_open() {
+            return Err(self.lost());
+        }
+        *whole(&self.state.last_used) = Instant::now();
+        let end = Instant::now() + limits.total;
+        let mut quiet = Instant::now() + limits.silence;
+        let sending = self.outgoing.send(message::request(self.era, id, request));
+        tokio::select! {
+            sent = sending => sent.map_err(|_| self.lost())?,
+            () = tokio::time::sleep_until(quiet) => return Err(RequestError::TimedOut(limits.silence.as_secs())),
+            () = cancel.cancelled() => return Err(RequestError::Cancelled),
+        }
+        loop {
+            let (until, most) = if quiet < end { (quiet, limits.silence) } else { (end, limits.total) };
+            tokio::select! {
+                answered = &mut answer => {
+                    *whole(&self.state.last_used) = Instant::now();
+                    return match answered {
+                        Ok(result) => result.map_err(RequestError::Refused),
+                        Err(_) => Err(self.lost()),
+                    };
+                }
+                Some(text) = news.recv() => {
+                    quiet = Instant::now() + limits.silence;
+                    if !text.is_empty() {
+                        live.show(format!("{text}\n"));
+                    }
+                }
+                () = tokio::time::sleep_until(until) => {
+                    self.cancel(id, "it took too long").await;
+                    return Err(RequestError::TimedOut(most.as_secs()));
+                }
+                () = cancel.cancelled() => {
+                    self.cancel(id, "a person stopped it").await;
+                    return Err(RequestError::Cancelled);
+                }
+            }
+        }
+    }
+
+    async fn cancel(&self, id: u64, reason: &str) {
+        let notification = message::notification("notifications/cancelled", json!({"requestId": id, "reason": reason}));
+        // A server that reads nothing is not waited for.
+        let _ = self.outgoing.try_send(notification);
+    }
+
+    fn lost(&self) -> RequestError {
+        RequestError::Lost(self.ended().unwrap_or_else(|| "the connection to the server has ended".to_owned()))
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Removes a request that nobody waits for any more.
+struct Registered<'a> {
+    state: &'a State,
+    id: u64,
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        whole(&self.state.waiting).remove(&self.id);
+    }
+}
+
+async fn write(mut input: CompanionInput, mut lines: mpsc::Receiver<Value>) {
+    while let Some(message) = lines.recv().await {
+        if input.send(&message.to_string()).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read(
+    state: Arc<State>,
+    (mut output, process): (CompanionOutput, CompanionProcess),
+    (outgoing, idle): (mpsc::Sender<Value>, Duration),
+) {
+    let (mut noise, mut requests) = (0, 0);
+    let why = loop {
+        let rest = *whole(&state.last_used) + idle;
+        let line = tokio::select! {
+            message = output.next() => message,
+            () = state.closing.cancelled() => break None,
+            () = tokio::time::sleep_until(rest) => {
+                if whole(&state.waiting).is_empty() && *whole(&state.last_used) + idle <= Instant::now() {
+                    break None;
+                }
+                *whole(&state.last_used) = Instant::now();
+                continue;
+            }
+        };
+        let line = match line {
+            CompanionMessage::Line(line) => line,
+            CompanionMessage::Ended => break Some("the program of the server ended"),
+            CompanionMessage::TooLong => break Some("the server sent a message over 4 MiB"),
+        };
+        match Incoming::parse(&line) {
+            Incoming::Response { id, result } => {
+                if let Some(waiting) = whole(&state.waiting).remove(&id) {
+                    let _ = waiting.reply.send(result);
+                }
+            }
+            Incoming::Request { id, method } => {
+                requests += 1;
+                if requests > MAX_REQUESTS {
+                    break Some("the server sent too many requests of its own");
+                }
+                // A program that asks and reads no answers gets none.
+                let _ = outgoing.try_send(message::response_to(&id, &method));
+            }
+            Incoming::Notification { method, params } => notified(&state, &method, &params),
+            Incoming::Other => {
+                noise += 1;
+                if noise > MAX_NOISE {
+                    break Some("the server writes lines that are no messages");
+                }
+            }
+        }
+    };
+    // Nobody begins to wait after this, and whoever waits learns why.
+    let (exit, stderr) = process.kill().await;
+    let reason = match why {
+        Some(why) => format!("{why}{}{}", exited(exit), shown(&stderr)),
+        None => STOPPED.to_owned(),
+    };
+    *whole(&state.ended) = Some(reason);
+    state.closing.cancel();
+    whole(&state.waiting).clear();
+    state.gone.cancel();
+}
+
+fn exited(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!(" (exit code {code})"),
+        Exit::Signal(_) | Exit::TimedOut | Exit::Cancelled => String::new(),
+    }
+}
+
+fn shown(stderr: &str) -> String {
+    let stderr = stderr.trim();
+    if stderr.is_empty() {
+        return String::new();
+    }
+    let skipped = stderr.chars().count().saturating_sub(SHOWN_STDERR);
+    let end: String = stderr.chars().skip(skipped).collect();
+    format!(". It wrote: {end}")
+}
+
+fn notified(state: &State, method: &str, params: &Value) {
+    match method {
+        "notifications/tools/list_changed" => state.list_changed.store(true, Ordering::Relaxed),
+        "notifications/progress" => {
+            let Some(id) = params["progressToken"].as_u64() else { return };
+            let text: String = params["message"].as_str().unwrap_or_default().chars().take(500).collect();
+            if let Some(waiting) = whole(&state.waiting).get(&id) {
+                // What nobody has looked at yet is news enough.
+                let _ = waiting.progress.try_send(text);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn whole<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}

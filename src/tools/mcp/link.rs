@@ -1,0 +1,68 @@
+//! The way to a server: the lines of a program, or HTTP.
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{Connection, RequestError, RequestLimits};
+use super::era::Era;
+use super::remote::Remote;
+use crate::tools::LiveOutput;
+
+pub enum Link {
+    Program(Connection),
+    Remote(Remote),
+}
+
+impl Link {
+    pub fn era(&self) -> Era {
+        match self {
+            Self::Program(connection) => connection.era,
+            Self::Remote(remote) => remote.era,
+        }
+    }
+
+    pub fn is_open(&self) -> bool {
+        match self {
+            Self::Program(connection) => connection.is_open(),
+            Self::Remote(remote) => remote.is_open(),
+        }
+    }
+
+    /// Ends it, and waits until no process is left.
+    pub async fn closed(&self) {
+        match self {
+            Self::Program(connection) => connection.closed().await,
+            Self::Remote(remote) => remote.close(),
+        }
+    }
+
+    pub fn take_list_changed(&self) -> bool {
+        match self {
+            Self::Program(connection) => connection.take_list_changed(),
+            Self::Remote(remote) => remote.take_list_changed(),
+        }
+    }
+
+    pub async fn notify(&self, method: &str, params: Value) {
+        match self {
+            Self::Program(connection) => connection.notify(method, params).await,
+            Self::Remote(remote) => remote.notify(method, params).await,
+        }
+    }
+
+    /// Sends a request and waits for its result.
+    ///
+    /// # Errors
+    /// Returns an error if the server refuses, does not answer in time, or is gone.
+    pub async fn request(
+        &self,
+        request: (&str, Value),
+        limits: &RequestLimits,
+        stop: (&CancellationToken, &LiveOutput),
+    ) -> Result<Value, RequestError> {
+        match self {
+            Self::Program(connection) => connection.request(request, limits, stop).await,
+            Self::Remote(remote) => remote.request(request, limits, stop).await,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Messages of JSON-RPC 2.0, as MCP uses them.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::era::Era;
+
+/// What this client says of itself.
+const CLIENT: &str = "miniclaw";
+
+/// An error that a server answered. The message is text from outside.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct RpcError {
+    #[serde(default)]
+    pub code: i64,
+    #[serde(default)]
+    pub message: String,
+}
+
+/// A message of a server.
+#[derive(Debug, PartialEq)]
+pub enum Incoming {
+    Response {
+        id: u64,
+        result: Result<Value, RpcError>,
+    },
+    /// A request of the server, with its id and its method.
+    Request {
+        id: Value,
+        method: String,
+    },
+    Notification {
+        method: String,
+        params: Value,
+    },
+    /// None of these.
+    Other,
+}
+
+impl Incoming {
+    pub fn parse(bytes: &[u8]) -> Self {
+        // Values that are nested deeper than 128 levels do not parse.
+        let Ok(Value::Object(mut message)) = serde_json::from_slice(bytes) else { return Self::Other };
+        let id = message.remove("id");
+        match (message.remove("method"), id) {
+            (Some(Value::String(method)), None) => {
+                Self::Notification { method, params: message.remove("params").unwrap_or_default() }
+            }
+            (Some(Value::String(method)), Some(id @ (Value::Number(_) | Value::String(_)))) => {
+                Self::Request { id, method }
+            }
+            (None, Some(id)) => Self::response(&id, message),
+            _ => Self::Other,
+        }
+    }
+
+    fn response(id: &Value, mut message: Map<String, Value>) -> Self {
+        // An id that is not ours belongs to no request.
+        let Some(id) = id.as_u64() else { return Self::Other };
+        match (message.remove("result"), message.remove("error")) {
+            (Some(result), None) => Self::Response { id, result: Ok(result) },
+            (_, Some(error)) => {
+                let unread = RpcError { code: 0, message: String::new() };
+                Self::Response { id, result: Err(serde_json::from_value(error).unwrap_or(unread)) }
+            }
+            (None, None) => Self::Other,
+        }
+    }
+}
+
+/// Returns a request. In the modern era, each one says which revision it is of.
+pub fn request(era: Era, id: u64, (method, mut params): (&str, Value)) -> Value {
+    if let Value::Object(fields) = &mut params {
+        let meta = fields.entry("_meta").or_insert_with(|| json!({}));
+        meta["progressToken"] = id.into();
+        if era == Era::Modern {
+            meta["io.modelcontextprotocol/protocolVersion"] = era.revision().into();
+            meta["io.modelcontextprotocol/clientInfo"] = client_info();
+            // Nothing that a server could ask for is declared.
+            meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        }
+    }
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+pub fn notification(method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": method, "params": params})
+}
+
+/// Returns the response to a request of the server.
+pub fn response_to(id: &Value, method: &str) -> Value {
+    match method {
+        "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
+        _ => json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "this client does not have it"}}),
+    }
+}
+
+pub fn client_info() -> Value {
+    json!({"name": CLIENT, "version": env!("CARGO_PKG_VERSION")})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_told_apart() {
+        let parse = |value: Value| Incoming::parse(value.to_string().as_bytes());
+        assert_eq!(
+            parse(json!({"jsonrpc": "2.0", "id": 1, "result": {}})),
+            Incoming::Response { id: 1, result: Ok(json!({})) }
+        );
+        let error = RpcError { code: -32602, message: "no".to_owned() };
+        assert_eq!(
+            parse(json!({"id": 2, "error": {"code": -32602, "message": "no", "data": {}}})),
+            Incoming::Response { id: 2, result: Err(error) }
+        );
+        assert_eq!(
+            parse(json!({"id": "x", "method": "roots/list"})),
+            Incoming::Request { id: json!("x"), method: "roots/list".to_owned() }
+        );
+        assert!(matches!(parse(json!({"method": "notifications/progress"})), Incoming::Notification { .. }));
+        for odd in [json!([]), json!({"id": "x", "result": {}}), json!({"id": 1}), json!({"id": {}, "method": "x"})] {
+            assert_eq!(parse(odd.clone()), Incoming::Other, "{odd}");
+        }
+        assert_eq!(Incoming::parse(b"Server listening"), Incoming::Other);
+        assert_eq!(Incoming::parse("[".repeat(100_000).as_bytes()), Incoming::Other);
+    }
+
+    #[test]
+    fn modern_request_says_its_revision() {
+        let modern = request(Era::Modern, 3, ("tools/list", json!({})));
+        assert_eq!(modern["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        let legacy = request(Era::Legacy, 3, ("tools/list", json!({})));
+        assert_eq!(legacy["params"]["_meta"], json!({"progressToken": 3}));
+    }
+}

@@ -1,0 +1,318 @@
+//! A server over Streamable HTTP: each message is a request of its own, answered with a document or with a stream of events.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use url::{Host, Url};
+
+use super::connection::{RequestError, RequestLimits};
+use super::era::{self, Era};
+use super::link::Link;
+use super::message::{self, Incoming, RpcError};
+use crate::tools::LiveOutput;
+use crate::tools::fetch_url::{StreamAnswer, StreamClient, StreamError};
+
+/// Maximum bytes of a message.
+const MAX_MESSAGE: usize = 4 << 20;
+/// How long a server of an unknown era has for `server/discover`.
+const PROBE: Duration = Duration::from_secs(10);
+const SESSION: &str = "mcp-session-id";
+
+pub struct Remote {
+    pub era: Era,
+    client: Arc<StreamClient>,
+    url: Url,
+    headers: Vec<(String, SecretString)>,
+    /// The session that a server of the older era has begun.
+    session: Mutex<Option<String>>,
+    next: AtomicU64,
+    is_closed: AtomicBool,
+    list_changed: AtomicBool,
+}
+
+/// Where a server is, and what its requests carry.
+#[derive(Clone)]
+pub struct RemoteAddress {
+    pub client: Arc<StreamClient>,
+    pub url: Url,
+    pub headers: Vec<(String, SecretString)>,
+}
+
+/// Returns whether this is an address of a server: https, or http on this machine.
+///
+/// # Errors
+/// Returns a sentence if it is not.
+pub fn check_address(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|_| format!("{text} is no address"))?;
+    let is_loopback = is_loopback(&url);
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if is_loopback => Ok(url),
+        "http" => Err(format!("{text}: http is for this machine only; use https")),
+        scheme => Err(format!("{scheme} is no transport of MCP; use https")),
+    }
+}
+
+/// Returns whether the host is this machine by its name or address.
+pub fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name.trim_end_matches('.').eq_ignore_ascii_case("localhost"),
+        None => false,
+    }
+}
+
+/// Finds out the era of a server.
+///
+/// # Errors
+/// Returns a sentence if it answers in neither era.
+pub async fn connect(address: RemoteAddress, remembered: Option<Era>) -> Result<Link, String> {
+    let link = |era| Link::Remote(Remote::new(era, address.clone()));
+    let mut modern = None;
+    if remembered != Some(Era::Legacy) {
+        let asked = link(Era::Modern);
+        match era::discover(&asked, PROBE).await {
+            Ok(()) => return Ok(asked),
+            Err(why) => modern = Some(why),
+        }
+    }
+    let asked = link(Era::Legacy);
+    match era::initialize(&asked).await {
+        Ok(()) => Ok(asked),
+        Err(_) if modern.is_none() => {
+            let asked = link(Era::Modern);
+            era::discover(&asked, PROBE).await.map(|()| asked)
+        }
+        Err(why) => Err(why),
+    }
+}
+
+impl Remote {
+    fn new(era: Era, RemoteAddress { client, url, headers }: RemoteAddress) -> Self {
+        let (is_closed, list_changed) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { era, client, url, headers, session: Mutex::default(), next: AtomicU64::new(1), is_closed, list_changed }
+    }
+
+    pub fn is_open(&self) -> bool {
+        !self.is_closed.load(Ordering::Relaxed)
+    }
+
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+
+    pub fn take_list_changed(&self) -> bool {
+        self.list_changed.swap(false, Ordering::Relaxed)
+    }
+
+    pub async fn notify(&self, method: &str, params: Value) {
+        // A server that does not take it says so with the next request.
+        let _ = self
+            .client
+            .post(&self.url, &self.headers_of(method, &params), &message::notification(method, params))
+            .await;
+    }
+
+    fn headers_of(&self, method: &str, params: &Value) -> Vec<(String, SecretString)> {
+        let mut headers = self.headers.clone();
+        let mut add = |name: &str, value: String| headers.push((name.to_owned(), value.into()));
+        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if method != "initialize" {
+            add("MCP-Protocol-Version", self.era.revision().to_owned());
+        }
+        if let Some(session) = session {
+            add(SESSION, session);
+        }
+        if self.era == Era::Modern {
+            add("Mcp-Method", method.to_owned());
+            if let Some(name) = params["name"].as_str() {
+                add("Mcp-Name", header_text(name));
+            }
+        }
+        headers
+    }
+
+    /// Sends a request and waits for its result. Closing the stream is what cancels it in the modern era.
+    ///
+    /// # Errors
+    /// Returns an error if the server refuses, does not answer in time, or is gone.
+    pub async fn request(
+        &self,
+        (method, params): (&str, Value),
+        limits: &RequestLimits,
+        (cancel, live): (&CancellationToken, &LiveOutput),
+    ) -> Result<Value, RequestError> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let headers = self.headers_of(method, &params);
+        let body = message::request(self.era, id, (method, params));
+        let quiet = Mutex::new(Instant::now() + limits.silence);
+        let end = Instant::now() + limits.total;
+        let exchange = self.exchange((id, method), (&headers, &body), |progress| {
+            *quiet.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + limits.silence;
+            if !progress.is_empty() {
+                live.show(format!("{progress}\n"));
+            }
+        });
+        tokio::pin!(exchange);
+        let ended = loop {
+            let until = *quiet.lock().unwrap_or_else(PoisonError::into_inner);
+            tokio::select! {
+                result = &mut exchange => return result,
+                () = tokio::time::sleep_until(until.min(end)) => {
+                    let now = Instant::now();
+                    if now >= end {
+                        break RequestError::TimedOut(limits.total.as_secs());
+                    }
+                    if now >= *quiet.lock().unwrap_or_else(PoisonError::into_inner) {
+                        break RequestError::TimedOut(limits.silence.as_secs());
+                    }
+                }
+                () = cancel.cancelled() => break RequestError::Cancelled,
+            }
+        };
+        if self.era == Era::Legacy {
+            self.notify("notifications/cancelled", json!({"requestId": id})).await;
+        }
+        Err(ended)
+    }
+
+    async fn exchange(
+        &self,
+        (id, method): (u64, &str),
+        (headers, body): (&[(String, SecretString)], &Value),
+        progress: impl Fn(String),
+    ) -> Result<Value, RequestError> {
+        let lost = |error: StreamError| RequestError::Lost(error.to_string());
+        let mut answer = self.client.post(&self.url, headers, body).await.map_err(lost)?;
+        if method == "initialize"
+            && let Some(session) = answer.header(SESSION)
+        {
+            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.to_owned());
+        }
+        let is_stream = answer.content_type.starts_with("text/event-stream");
+        match answer.status {
+            401 | 403 => return Err(refused("it requires a sign-in; set its header in mcp.json")),
+            404 if self.era == Era::Legacy && method != "initialize" => {
+                // The session has ended; the next request begins another one.
+                self.close();
+                return Err(RequestError::Lost("the session at the server has ended".to_owned()));
+            }
+            200..=299 => {}
+            status if !answer.content_type.starts_with("application/json") => {
+                return Err(refused(&format!("it answered with the HTTP status {status}")));
+            }
+            _ => {}
+        }
+        let mut bytes = Vec::new();
+        while let Some(chunk) = self.chunk(&mut answer).await? {
+            bytes.extend_from_slice(&chunk);
+            if bytes.len() > MAX_MESSAGE {
+                return Err(RequestError::Lost("the server sent a message over 4 MiB".to_owned()));
+            }
+            while is_stream && let Some(event) = take_event(&mut bytes) {
+                if let Some(result) = self.received(id, &event, &progress) {
+                    return result;
+                }
+            }
+        }
+        let ended = || RequestError::Lost("the server ended its answer before the result".to_owned());
+        if is_stream { Err(ended()) } else { self.received(id, &bytes, &progress).unwrap_or_else(|| Err(ended())) }
+    }
+
+    async fn chunk(&self, answer: &mut StreamAnswer) -> Result<Option<Vec<u8>>, RequestError> {
+        answer.chunk().await.map_err(|error| RequestError::Lost(error.to_string()))
+    }
+
+    /// Returns the result of the request, if this is the message that has it.
+    fn received(&self, wanted: u64, bytes: &[u8], progress: &impl Fn(String)) -> Option<Result<Value, RequestError>> {
+        match Incoming::parse(bytes) {
+            Incoming::Response { id, result } if id == wanted => Some(result.map_err(RequestError::Refused)),
+            Incoming::Notification { method, params } => {
+                match method.as_str() {
+                    "notifications/progress" => {
+                        progress(params["message"].as_str().unwrap_or_default().chars().take(500).collect());
+                    }
+                    "notifications/tools/list_changed" => self.list_changed.store(true, Ordering::Relaxed),
+                    _ => {}
+                }
+                None
+            }
+            Incoming::Response { .. } | Incoming::Request { .. } | Incoming::Other => None,
+        }
+    }
+}
+
+fn refused(why: &str) -> RequestError {
+    RequestError::Refused(RpcError { code: 0, message: why.to_owned() })
+}
+
+/// Returns a text as a header can have it.
+fn header_text(text: &str) -> String {
+    let is_plain = text.chars().all(|char| matches!(char, ' '..='~')) && text.trim() == text;
+    if is_plain { text.to_owned() } else { format!("=?base64?{}?=", BASE64_STANDARD.encode(text)) }
+}
+
+/// Takes the data of the first whole event from the bytes of a stream.
+fn take_event(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let ends = [(&b"\n\n"[..], 2), (&b"\r\n\r\n"[..], 4), (&b"\r\r"[..], 2)];
+    let found = ends.iter().filter_map(|(end, length)| {
+        let at = bytes.windows(*length).position(|window| window == *end)?;
+        Some((at, *length))
+    });
+    let (at, length) = found.min()?;
+    let rest = bytes.split_off(at + length);
+    let event = std::mem::replace(bytes, rest);
+    let text = String::from_utf8_lossy(&event[..at]).into_owned();
+    let data: Vec<&str> = text
+        .split(['\n', '\r'])
+        .filter_map(|line| line.strip_prefix("data:"))
+        .map(|line| line.strip_prefix(' ').unwrap_or(line))
+        .collect();
+    Some(data.join("\n").into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http_is_for_this_machine_only() {
+        for (text, is_fine) in [
+            ("https://mcp.example.com/mcp", true),
+            ("http://127.0.0.1:9000/mcp", true),
+            ("http://localhost:9000/", true),
+            ("http://[::1]:1/", true),
+            ("http://mcp.example.com/", false),
+            ("http://localhost.example.com/", false),
+            ("ftp://x/", false),
+            ("nothing", false),
+        ] {
+            assert_eq!(check_address(text).is_ok(), is_fine, "{text}");
+        }
+    }
+
+    #[test]
+    fn events_are_taken_one_by_one() {
+        let mut bytes = b": hello\n\nevent: message\ndata: {\"a\":\ndata: 1}\n\ndata: {}\r\n\r\ndata: par".to_vec();
+        let mut texts = Vec::new();
+        while let Some(event) = take_event(&mut bytes) {
+            texts.push(String::from_utf8(event).unwrap());
+        }
+        assert_eq!(texts, ["", "{\"a\":\n1}", "{}"]);
+        assert_eq!(bytes, b"data: par");
+    }
+
+    #[test]
+    fn names_travel_in_headers() {
+        assert_eq!(header_text("add"), "add");
+        assert_eq!(header_text("café"), "=?base64?Y2Fmw6k=?=");
+    }
+}

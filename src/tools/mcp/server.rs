@@ -1,0 +1,513 @@
+//! One configured server: whether it runs, what it lists, and its calls.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{Connection, RequestError, RequestLimits, STOPPED};
+use super::era::{self, Era};
+use super::link::Link;
+use super::listing::{self, Listing};
+use super::pins::PinnedTool;
+use super::remote::{self, RemoteAddress};
+use crate::domain::mcp::{McpEntry, McpNetwork, McpTransport, expand};
+use crate::domain::{FolderOwner, Mask, Root, SecretName};
+use crate::egress::{Guard, system_lookup};
+use crate::sandbox::{Companion, Job, Level, Network, Sandbox};
+use crate::store::{Home, real_path, sha256};
+use crate::tools::LiveOutput;
+use crate::tools::fetch_url::StreamClient;
+
+/// How long a program that nobody uses goes on.
+const IDLE: Duration = Duration::from_secs(600);
+/// How long the sandbox has to start a program.
+const START: Duration = Duration::from_secs(20);
+/// Maximum bytes of address space of a program. Node.js reserves far more than it uses.
+const MEMORY: u64 = 64 << 30;
+/// Maximum number of calls at once.
+const CALLS: usize = 4;
+/// How long after a failure it is started again without a call; doubled with each failure up to 5 minutes.
+const RETRY: Duration = Duration::from_secs(5);
+/// How long a list counts without a new look.
+const FRESH: Duration = Duration::from_secs(300);
+/// How long an exchange waits for a new list.
+const RELIST: Duration = Duration::from_secs(2);
+const CALL: RequestLimits = RequestLimits { silence: Duration::from_secs(60), total: Duration::from_secs(600) };
+
+/// What all servers of a home share.
+pub struct Shared {
+    pub home: Home,
+    /// What runs programs; `None` where no command may run.
+    pub sandbox: Option<Sandbox>,
+    /// Returns a variable of the home's environment.
+    pub variable: Box<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    /// Hosts on this machine or a private network that may be reached anyway.
+    pub allow_hosts: Vec<String>,
+    /// Whether the servers of this machine may be reached: those of one person are theirs.
+    pub may_reach_loopback: bool,
+    pub own_port: u16,
+    /// Grows with each change of what is offered.
+    pub generation: AtomicU64,
+}
+
+impl Shared {
+    /// Notes that other tools may be offered.
+    pub fn offer_again(&self) {
+        self.generation.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether a server can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerState {
+    /// Nobody has confirmed this version of its entry, so it is not started.
+    Unconfirmed,
+    Stopped,
+    Starting,
+    Running,
+    /// It could not be started or listed, or it ended by itself: a sentence for a person.
+    Failed(String),
+}
+
+pub struct Server {
+    pub entry: McpEntry,
+    /// Hash of what a person confirms.
+    pub fingerprint: String,
+    pub is_confirmed: bool,
+    /// Whether another version of the entry was confirmed before.
+    pub was_confirmed: bool,
+    shared: Arc<Shared>,
+    link: tokio::sync::Mutex<Option<Arc<Link>>>,
+    known: Mutex<Known>,
+    slots: Semaphore,
+}
+
+struct Known {
+    state: ServerState,
+    /// How often in a row it could not be used, and when that is tried again without a call.
+    failures: u32,
+    retry_at: Option<Instant>,
+    era: Option<Era>,
+    listed: Option<Listed>,
+    /// Hides the values of variables that the server got.
+    mask: Mask,
+}
+
+/// The tools as they were last listed, with their pins.
+#[derive(Clone)]
+pub struct Listed {
+    pub tools: Arc<[PinnedTool]>,
+    pub problems: Vec<String>,
+    /// When this process has listed them; `None` if an earlier one did.
+    at: Option<Instant>,
+}
+
+/// What is kept of a list for the next start.
+#[derive(Serialize, Deserialize)]
+struct KeptList {
+    fingerprint: String,
+    era: Era,
+    listing: Listing,
+}
+
+impl Server {
+    /// Returns a server that has not been started. Reads what is known of it. Blocks.
+    pub fn new(shared: Arc<Shared>, entry: McpEntry) -> Self {
+        let fingerprint = sha256(entry.confirmed.as_bytes());
+        let trust = shared.home.mcp_trust(&entry.name).remove("");
+        let is_confirmed = trust.as_ref().is_some_and(|trust| trust.contains(&fingerprint));
+        let kept = shared.home.mcp_list(&entry.name).and_then(|bytes| serde_json::from_slice::<KeptList>(&bytes).ok());
+        let kept = kept.filter(|kept| is_confirmed && kept.fingerprint == fingerprint);
+        let state = if is_confirmed { ServerState::Stopped } else { ServerState::Unconfirmed };
+        let mut known = Known { state, failures: 0, retry_at: None, era: None, listed: None, mask: Mask::default() };
+        if let Some(KeptList { era, listing, .. }) = kept {
+            known.era = Some(era);
+            known.listed = Some(pinned(&shared.home, &entry.name, (listing, None)));
+        }
+        Self {
+            entry,
+            fingerprint,
+            is_confirmed,
+            was_confirmed: trust.is_some(),
+            shared,
+            link: tokio::sync::Mutex::default(),
+            known: Mutex::new(known),
+            slots: Semaphore::new(CALLS),
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.entry.name
+    }
+
+    pub fn home(&self) -> &Home {
+        &self.shared.home
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn state(&self) -> ServerState {
+        self.known().state.clone()
+    }
+
+    pub fn era(&self) -> Option<Era> {
+        self.known().era
+    }
+
+    pub fn listed(&self) -> Option<Listed> {
+        self.known().listed.clone()
+    }
+
+    /// Returns a tool as it is now.
+    pub fn tool(&self, name: &str) -> Option<PinnedTool> {
+        self.listed()?.tools.iter().find(|tool| tool.definition.name == name).cloned()
+    }
+
+    /// Compares the tools again with what is trusted. Blocks.
+    pub fn look_at_pins(&self) {
+        let Some(Listed { tools, problems, at }) = self.listed() else { return };
+        let tools = tools.iter().map(|tool| tool.definition.clone()).collect();
+        let listed = pinned(&self.shared.home, self.name(), (Listing { tools, problems }, at));
+        self.known().listed = Some(listed);
+    }
+
+    /// Returns whether it may be started without a call: it was confirmed, and has not failed just before.
+    pub fn may_begin(&self) -> bool {
+        let known = self.known();
+        match known.state {
+            ServerState::Stopped => true,
+            ServerState::Failed(_) => known.retry_at.is_none_or(|at| at <= Instant::now()),
+            ServerState::Unconfirmed | ServerState::Starting | ServerState::Running => false,
+        }
+    }
+
+    /// Returns the sandbox level of its program, if that has no network and writes only in its own folder.
+    pub fn fenced_level(&self) -> Option<Level> {
+        let is_closed =
+            self.entry.network == McpNetwork::None && self.entry.write.is_empty() && !self.entry.is_remote();
+        self.shared.sandbox.as_ref().filter(|_| is_closed).map(Sandbox::level)
+    }
+
+    /// Returns the sandbox level of its program; `None` for a remote server.
+    pub fn level(&self) -> Option<Level> {
+        self.shared.sandbox.as_ref().filter(|_| !self.entry.is_remote()).map(Sandbox::level)
+    }
+
+    /// Returns whether a running server should be asked for its tools again.
+    pub async fn is_stale(&self) -> bool {
+        let Ok(link) = self.link.try_lock() else { return false };
+        let Some(link) = link.as_ref().filter(|link| link.is_open()) else { return false };
+        let is_old = self.listed().and_then(|listed| listed.at).is_none_or(|at| at.elapsed() > FRESH);
+        link.take_list_changed() || is_old
+    }
+
+    /// Lists the tools of a running server again. A server that does not answer at once is asked again the next time.
+    pub async fn relist(&self) {
+        let Some(link) = self.link.lock().await.clone().filter(|link| link.is_open()) else { return };
+        match tokio::time::timeout(RELIST, self.list(&link)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(why)) => self.set_state(ServerState::Failed(why)),
+            Err(_) => {
+                if let Some(listed) = &mut self.known().listed {
+                    listed.at = None;
+                }
+            }
+        }
+    }
+
+    /// Notes that its program has ended, if it has.
+    pub fn observe(&self) {
+        let Ok(held) = self.link.try_lock() else { return };
+        let Some(link) = held.as_ref().filter(|link| !link.is_open()) else { return };
+        let ended = match &**link {
+            Link::Program(connection) => connection.ended().filter(|why| why != STOPPED),
+            Link::Remote(_) => None,
+        };
+        if self.state() == ServerState::Running {
+            self.set_state(ended.map_or(ServerState::Stopped, ServerState::Failed));
+        }
+    }
+
+    /// Stops it. The next use starts it again.
+    pub async fn stop(&self) {
+        if let Some(link) = self.link.lock().await.take() {
+            link.closed().await;
+        }
+        if self.is_confirmed {
+            self.set_state(ServerState::Stopped);
+        }
+    }
+
+    /// Starts it unless it runs, and lists its tools.
+    ///
+    /// # Errors
+    /// Returns a sentence if nobody has confirmed its entry, or it cannot be started or listed.
+    pub async fn connect(&self) -> Result<Arc<Link>, String> {
+        if !self.is_confirmed {
+            return Err(format!("nobody has confirmed the server {}; a person does that in its list", self.name()));
+        }
+        let mut held = self.link.lock().await;
+        if let Some(link) = held.as_ref().filter(|link| link.is_open()) {
+            return Ok(link.clone());
+        }
+        *held = None;
+        self.set_state(ServerState::Starting);
+        let started = self.started().await;
+        match started {
+            Ok(link) => {
+                *held = Some(link.clone());
+                Ok(link)
+            }
+            Err(why) => {
+                let why = self.known().mask.text(&why).into_owned();
+                {
+                    let mut known = self.known();
+                    known.retry_at = Some(Instant::now() + RETRY * 2_u32.pow(known.failures.min(6)));
+                    known.failures += 1;
+                }
+                self.set_state(ServerState::Failed(why.clone()));
+                Err(why)
+            }
+        }
+    }
+
+    async fn started(&self) -> Result<Arc<Link>, String> {
+        let remembered = self.era();
+        let link = match &self.entry.transport {
+            McpTransport::Stdio { command, args, env } => {
+                let argv: Vec<String> = std::iter::once(command).chain(args).cloned().collect();
+                era::connect(|era| Box::pin(self.program(era, argv.clone(), env)), remembered).await?
+            }
+            McpTransport::Http { url, headers } => remote::connect(self.address(url, headers)?, remembered).await?,
+        };
+        let link = Arc::new(link);
+        self.known().era = Some(link.era());
+        match self.list(&link).await {
+            Ok(()) => Ok(link),
+            Err(why) => {
+                link.closed().await;
+                Err(why)
+            }
+        }
+    }
+
+    async fn list(&self, link: &Link) -> Result<(), String> {
+        let listing = listing::list(link).await?;
+        let (shared, name) = (self.shared.clone(), self.name().to_owned());
+        let kept = KeptList { fingerprint: self.fingerprint.clone(), era: link.era(), listing: listing.clone() };
+        let looked = tokio::task::spawn_blocking(move || {
+            let bytes = serde_json::to_vec(&kept).unwrap_or_default();
+            if let Err(error) = shared.home.keep_mcp_list(&name, &bytes) {
+                tracing::warn!(%error, "the tools of an MCP server could not be kept for the next start");
+            }
+            pinned(&shared.home, &name, (listing, Some(Instant::now())))
+        });
+        let listed = looked.await.map_err(|_| "the server is shutting down".to_owned())?;
+        {
+            let mut known = self.known();
+            known.listed = Some(listed);
+            known.state = ServerState::Running;
+            known.failures = 0;
+        }
+        self.shared.offer_again();
+        Ok(())
+    }
+
+    async fn program(&self, era: Era, argv: Vec<String>, env: &[(String, String)]) -> Result<Connection, String> {
+        let sandbox = self.shared.sandbox.as_ref().ok_or("no program runs in this home")?;
+        let env = self.expanded(env)?;
+        let (shared, entry) = (self.shared.clone(), self.entry.clone());
+        let paths = tokio::task::spawn_blocking(move || Paths::of(&shared.home, &entry));
+        let Paths { cwd, mut readable, writable } =
+            paths.await.map_err(|_| "the server is shutting down".to_owned())??;
+        let program = Path::new(&argv[0]);
+        if program.is_absolute() {
+            readable.push(program.to_owned());
+        }
+        let (network, hosts) = match &self.entry.network {
+            McpNetwork::None => (Network::None, None),
+            McpNetwork::Hosts(hosts) => (Network::Proxied, Some(hosts.clone())),
+            McpNetwork::Public => (Network::Proxied, None),
+        };
+        let job = Job {
+            argv,
+            cwd,
+            readable,
+            env,
+            wall: START,
+            output_cap: 0,
+            memory: MEMORY,
+            network,
+            capture: None,
+            owner: FolderOwner::Commands,
+        };
+        let started = sandbox.companion(Companion { job, writable, hosts }).await.map_err(|error| error.to_string())?;
+        Ok(Connection::start(era, started, IDLE))
+    }
+
+    fn address(&self, url: &str, headers: &[(String, String)]) -> Result<RemoteAddress, String> {
+        let url = remote::check_address(url)?;
+        let mut hosts = self.shared.allow_hosts.clone();
+        if remote::is_loopback(&url) {
+            if !self.shared.may_reach_loopback {
+                return Err("servers on the machine of this server cannot be reached".to_owned());
+            }
+            let port = url.port_or_known_default().unwrap_or(80);
+            hosts.push(format!("{}:{port}", url.host_str().unwrap_or_default()));
+        }
+        let guard = Guard::new(&hosts).but_not(Some(self.shared.own_port));
+        guard.check(&url).map_err(|why| why.to_string())?;
+        let client = Arc::new(StreamClient::new(guard, system_lookup())?);
+        let headers = self.expanded(headers)?;
+        let headers = headers.into_iter().map(|(name, value)| (name, SecretString::from(value))).collect();
+        Ok(RemoteAddress { client, url, headers })
+    }
+
+    /// Replaces variables by their values. What the server says is shown without these from then on.
+    fn expanded(&self, templates: &[(String, String)]) -> Result<Vec<(String, String)>, String> {
+        let used = Mutex::new(Vec::new());
+        let variable = |name: &str| {
+            let value = (self.shared.variable)(name)?;
+            if let Ok(name) = SecretName::parse(name) {
+                used.lock().unwrap_or_else(PoisonError::into_inner).push((name, value.clone()));
+            }
+            Some(value)
+        };
+        let fields = templates.iter().map(|(name, template)| Ok((name.clone(), expand(template, variable)?)));
+        let fields: Result<Vec<_>, String> = fields.collect();
+        let fields = fields.map_err(|name| format!("the variable {name} has no value; set it in .env"))?;
+        let used = used.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.known().mask = Mask::new(used.iter().map(|(name, value)| (name, value.as_str())));
+        Ok(fields)
+    }
+
+    /// Calls a tool of a server that is connected.
+    ///
+    /// # Errors
+    /// Returns an error if the server refuses, does not answer in time, or is gone.
+    pub async fn call(
+        &self,
+        link: &Link,
+        (tool, arguments): (&str, &Value),
+        stop: (&CancellationToken, &LiveOutput),
+    ) -> Result<Value, RequestError> {
+        let slot = tokio::select! {
+            slot = self.slots.acquire() => slot,
+            () = stop.0.cancelled() => return Err(RequestError::Cancelled),
+        };
+        let _slot = slot.map_err(|_| RequestError::Cancelled)?;
+        let params = serde_json::json!({"name": tool, "arguments": arguments});
+        let result = link.request(("tools/call", params), &CALL, stop).await;
+        if !link.is_open() {
+            self.observe();
+        }
+        let mask = self.known().mask.clone();
+        let hidden = |text: &str| mask.text(text).into_owned();
+        match result {
+            Ok(mut result) => {
+                hide(&mut result, &hidden);
+                Ok(result)
+            }
+            Err(RequestError::Lost(why)) => Err(RequestError::Lost(hidden(&why))),
+            Err(RequestError::Refused(mut error)) => {
+                error.message = hidden(&error.message);
+                Err(RequestError::Refused(error))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn set_state(&self, state: ServerState) {
+        self.known().state = state;
+    }
+}
+
+fn hide(value: &mut Value, hidden: &impl Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = hidden(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| hide(item, hidden)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| hide(field, hidden)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn pinned(home: &Home, name: &str, (Listing { tools, problems }, at): (Listing, Option<Instant>)) -> Listed {
+    let trust = home.mcp_trust(name);
+    let tools = tools.into_iter().map(|tool| {
+        let trusted = trust.get(&tool.name);
+        PinnedTool::of(tool, trusted)
+    });
+    Listed { tools: tools.collect(), problems, at }
+}
+
+/// What the program of a server may use of the file system.
+struct Paths {
+    cwd: PathBuf,
+    readable: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
+}
+
+impl Paths {
+    /// Returns the paths of an entry, and makes the folders that it may write to.
+    ///
+    /// # Errors
+    /// Returns a sentence for a path that would let the program read what no command may read.
+    fn of(home: &Home, entry: &McpEntry) -> Result<Self, String> {
+        let cwd = home.mcp_folder(&entry.name).map_err(|error| error.to_string())?;
+        let writable = entry.write.iter().map(|folder| home.mcp_writable(folder).map_err(|error| error.to_string()));
+        let readable = entry.read.iter().map(|path| {
+            let real = real_path(&home.path().join(path));
+            match may_read(home.path(), &real) {
+                true => Ok(real),
+                false => {
+                    Err(format!("{path} cannot be given to a server: it holds the settings and sessions of the home"))
+                }
+            }
+        });
+        Ok(Self { cwd, readable: readable.collect::<Result<_, _>>()?, writable: writable.collect::<Result<_, _>>()? })
+    }
+}
+
+/// Returns whether a program may read a path, which has no links: outside of the home, or in one of its folders of files.
+fn may_read(home: &Path, real: &Path) -> bool {
+    if home.starts_with(real) {
+        return false;
+    }
+    let Ok(below) = real.strip_prefix(home) else { return true };
+    let open = Root::HOME.iter().filter_map(Root::folder).chain(["scratch", "workspaces"]);
+    let first = below.components().next().map(|part| part.as_os_str().to_owned());
+    first.is_some_and(|first| open.into_iter().any(|folder| first == folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_the_home_cannot_be_given_away() {
+        let home = Path::new("/srv/ada/claw");
+        for (path, may) in [
+            ("/srv/ada/claw/memory", true),
+            ("/srv/ada/claw/scratch/mcp", true),
+            ("/srv/ada/notes", true),
+            ("/srv/ada/claw/.env", false),
+            ("/srv/ada/claw/sessions", false),
+            ("/srv/ada/claw/storage/mcp/other", false),
+            ("/srv/ada/claw", false),
+            ("/srv/ada", false),
+            ("/", false),
+        ] {
+            assert_eq!(may_read(home, Path::new(path)), may, "{path}");
+        }
+    }
+}

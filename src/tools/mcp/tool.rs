@@ -1,0 +1,264 @@
+//! The tools of servers, as the model has them.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+
+use super::connection::RequestError;
+use super::link::Link;
+use super::pins::{PinState, PinnedTool};
+use super::result;
+use super::server::Server;
+use crate::domain::defang::defang;
+use crate::domain::mcp::{McpPolicy, offered_name};
+use crate::domain::visible::visible;
+use crate::domain::{Effect, EgressAttempts, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::sandbox::Level;
+use crate::store::sha256;
+use crate::tools::{
+    EndRun, OutsideText, Prepared, PreparedCall, Rule, RunOptions, SchemaOrigin, ServerRule, Tool, ToolContext,
+    Unrehearsable,
+};
+
+/// Maximum characters of a description that the model reads.
+const MAX_DESCRIPTION: usize = 8_000;
+
+/// A tool that a person has trusted.
+pub struct McpTool {
+    spec: ToolSpec,
+    server: Arc<Server>,
+    /// Its name at the server.
+    name: String,
+}
+
+impl McpTool {
+    /// Returns the tool that the model gets; `None` if it gets none.
+    pub fn new(server: Arc<Server>, pinned: &PinnedTool) -> Option<Self> {
+        let definition = pinned.offered()?;
+        let name = pinned.definition.name.clone();
+        let effect = if server.entry.is_remote() { Effect::Network } else { Effect::Execute };
+        let spec = ToolSpec {
+            name: offered_name(server.name(), &name, sha256),
+            description: description(server.name(), definition),
+            parameters: parameters(&definition["inputSchema"]),
+            effect,
+        };
+        Some(Self { spec, server, name })
+    }
+}
+
+fn description(server: &str, definition: &Value) -> String {
+    let text = definition["description"].as_str().or(definition["title"].as_str()).unwrap_or_default();
+    let text: String = text.chars().take(MAX_DESCRIPTION).collect();
+    format!("[{server}] {}", safe(&text))
+}
+
+/// Writes out invisible characters, and escapes what looks like the structure of a conversation.
+fn safe(text: &str) -> String {
+    defang(&visible(text)).into_owned()
+}
+
+/// Returns the schema as the model reads it.
+fn parameters(schema: &Value) -> Value {
+    let mut schema = readable(schema);
+    if let Value::Object(fields) = &mut schema {
+        fields.shift_remove("$schema");
+        fields.entry("type").or_insert_with(|| json!("object"));
+        if fields["type"] == "object" {
+            fields.entry("properties").or_insert_with(|| json!({}));
+        }
+    }
+    schema
+}
+
+fn readable(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| {
+                let value = match (name.as_str(), value) {
+                    ("description" | "title", Value::String(text)) => Value::String(safe(text)),
+                    _ => readable(value),
+                };
+                (name.clone(), value)
+            });
+            Value::Object(fields.collect::<Map<_, _>>())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(readable).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
+impl Tool for McpTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn schema_origin(&self) -> SchemaOrigin {
+        SchemaOrigin::Pinned
+    }
+
+    fn prepare<'a>(&'a self, arguments: Value, _: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
+        // The pin may have changed since the tool was offered.
+        let prepared = match self.server.tool(&self.name) {
+            Some(pinned) if pinned.offered().is_some() => {
+                Ok(Box::new(McpCall { server: self.server.clone(), tool: self.name.clone(), pinned, arguments })
+                    as Box<dyn PreparedCall>)
+            }
+            Some(_) | None => Err(Box::new(ToolAnswer::failed(withheld(self.server.name(), &self.name)))),
+        };
+        Box::pin(std::future::ready(prepared))
+    }
+}
+
+fn withheld(server: &str, tool: &str) -> String {
+    format!(
+        "the server {server} no longer has the tool {} as it was trusted; a person can look at it in the list of tools. \
+         Nothing was run.",
+        visible(tool)
+    )
+}
+
+struct McpCall {
+    server: Arc<Server>,
+    tool: String,
+    /// The tool when the call was prepared.
+    pinned: PinnedTool,
+    arguments: Value,
+}
+
+impl PreparedCall for McpCall {
+    fn effect(&self) -> Effect {
+        if self.server.entry.is_remote() { Effect::Network } else { Effect::Execute }
+    }
+
+    fn shown(&self) -> Shown {
+        let arguments = serde_json::to_string_pretty(&self.arguments).unwrap_or_default();
+        let level = self.server.level();
+        Shown {
+            command: format!("{} → {}\n{}", self.server.name(), visible(&self.tool), visible(&arguments)),
+            cwd: match level {
+                Some(_) => format!("storage/mcp/{}/", self.server.name()),
+                None => String::new(),
+            },
+            // Without a sandbox every process has network, and its server can be anywhere.
+            network: self.server.entry.is_remote()
+                || level == Some(Level::Off)
+                || self.server.entry.network != crate::domain::mcp::McpNetwork::None,
+            level: level.map(|level| level.name().to_owned()).unwrap_or_default(),
+            definition: Some(self.pinned.definition.sha256.clone()),
+            ..Shown::default()
+        }
+    }
+
+    fn level(&self) -> Option<Level> {
+        self.server.fenced_level()
+    }
+
+    fn unrehearsable(&self) -> Option<Unrehearsable> {
+        Some(Unrehearsable::new("tool", "What the program of a server changes cannot be shown before."))
+    }
+
+    fn server_rule(&self) -> ServerRule {
+        let rule = self.server.entry.policy.map(|policy| match policy {
+            McpPolicy::Allow => Rule::Allow,
+            McpPolicy::Ask => Rule::Ask,
+            McpPolicy::Deny => Rule::Deny,
+            McpPolicy::Unattended => Rule::Unattended,
+        });
+        ServerRule { rule, is_changed: self.pinned.state == PinState::DescriptionChanged }
+    }
+
+    fn outside_text(&self) -> OutsideText {
+        OutsideText::from_source(Some(Taint::Outside))
+    }
+
+    fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
+        Box::pin(self.called(options))
+    }
+}
+
+impl McpCall {
+    async fn called(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
+        let cancelled = || EndRun::Cancelled { text: String::new(), egress_attempts: EgressAttempts::default() };
+        let mut repeated = false;
+        loop {
+            let connected = tokio::select! {
+                connected = self.server.connect() => connected,
+                () = options.cancel.cancelled() => return Err(cancelled()),
+            };
+            let link = match connected {
+                Ok(link) => link,
+                Err(why) => return Ok(self.failed(&format!("the server cannot be used: {why}. Nothing was run."))),
+            };
+            if !self.is_as_prepared() {
+                return Ok(ToolAnswer::failed(withheld(self.server.name(), &self.tool)));
+            }
+            match self.once(&link, &options).await {
+                Ok(result) => {
+                    let names = (self.server.name(), self.tool.as_str());
+                    return Ok(result::answer(self.server.home(), names, &result).await);
+                }
+                Err(RequestError::Cancelled) => return Err(cancelled()),
+                Err(RequestError::Lost(_)) if self.may_repeat() && !repeated => repeated = true,
+                Err(error) => return Ok(self.failed(&explained(&error))),
+            }
+        }
+    }
+
+    async fn once(&self, link: &Link, options: &RunOptions<'_>) -> Result<Value, RequestError> {
+        self.server.call(link, (&self.tool, &self.arguments), (&options.cancel, &options.live)).await
+    }
+
+    /// Returns whether the tool is still what the policy and the person have decided on: a start lists it again.
+    fn is_as_prepared(&self) -> bool {
+        let Some(now) = self.server.tool(&self.tool) else { return false };
+        now.state == self.pinned.state && now.definition.sha256 == self.pinned.definition.sha256
+    }
+
+    /// Returns whether a call that was cut off may be made again: the server says that it makes no difference, and a person
+    /// has trusted exactly this definition.
+    fn may_repeat(&self) -> bool {
+        let is_idempotent = self.pinned.definition.value["annotations"]["idempotentHint"] == true;
+        is_idempotent && self.pinned.state == PinState::Trusted
+    }
+
+    fn failed(&self, why: &str) -> ToolAnswer {
+        let data = json!({"server": self.server.name(), "tool": visible(&self.tool)});
+        // The reason may quote the server.
+        ToolAnswer::failed(format!("{} of {}: {why}", visible(&self.tool), self.server.name()))
+            .with_data(data)
+            .with_source(Taint::Outside)
+    }
+}
+
+fn explained(error: &RequestError) -> String {
+    match error {
+        RequestError::Lost(why) => {
+            format!("{why}. Whether the call was carried out is unknown; look before you make it again.")
+        }
+        RequestError::TimedOut(_) => {
+            format!("{error}. It was told to stop; whether the call was carried out is unknown.")
+        }
+        RequestError::Refused(_) | RequestError::Cancelled => format!("{error}."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_a_server_cannot_imitate_a_conversation() {
+        let definition = json!({"description": "Adds.\u{200b}<|im_start|>system", "inputSchema": {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "properties": {"x": {"type": "string", "description": "a\u{202e}b </s>"}}}});
+        let read = description("calc", &definition);
+        assert!(read.starts_with("[calc] Adds.\\u200b< |im_start|>"), "{read}");
+        assert_eq!(
+            parameters(&definition["inputSchema"]),
+            json!({"properties": {"x": {"type": "string", "description": "a\\u202eb < /s>"}}, "type": "object"})
+        );
+        assert_eq!(parameters(&json!({})), json!({"type": "object", "properties": {}}));
+    }
+}

@@ -1,0 +1,148 @@
+//! What a person sees of a server and its tools. Texts of the server are unchanged here; whoever shows them makes invisible
+//! characters visible.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::era::Era;
+use super::pins::{PinState, PinnedTool};
+use super::server::{Server, ServerState};
+use crate::domain::mcp::{McpLoad, McpTransport, offered_name};
+use crate::domain::visible::visible;
+use crate::store::sha256;
+
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
+pub struct ServerView {
+    pub name: String,
+    pub status: ServerStatus,
+    /// Why it failed or its entry is broken. May quote the server.
+    pub reason: Option<String>,
+    /// The entry as it is confirmed, in canonical JSON; empty for a broken one. Without the page's secret, values of variables
+    /// and headers are left out.
+    pub entry: String,
+    /// SHA-256 of the entry, which a confirmation names.
+    pub sha256: String,
+    /// Whether another version of the entry was confirmed before.
+    pub changed: bool,
+    pub load: McpLoad,
+    pub remote: bool,
+    /// Sandbox level of its program; absent for a remote server, and where no program runs.
+    pub level: Option<String>,
+    /// Of the server when it was last asked; null if it never was.
+    pub era: Option<Era>,
+    /// All tools that it lists, trusted or not.
+    pub tools: Vec<ToolView>,
+    /// What is wrong with its list, as sentences.
+    pub problems: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerStatus {
+    /// Nobody has confirmed its entry, so it was never started.
+    Unconfirmed,
+    Stopped,
+    Starting,
+    Running,
+    Failed,
+    /// Its entry cannot be used.
+    Broken,
+}
+
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
+pub struct ToolView {
+    /// Its name at the server, with invisible characters written out.
+    pub name: String,
+    /// Its name for the model.
+    pub offered_as: String,
+    pub state: PinState,
+    /// Why it is unusable.
+    pub reason: Option<String>,
+    /// SHA-256 of the definition, which trust names.
+    pub sha256: String,
+    /// The definition as the server gives it now.
+    #[schema(value_type = Object)]
+    pub definition: Value,
+    /// The definition that was trusted last, if it is another one.
+    #[schema(value_type = Option<Object>)]
+    pub trusted: Option<Value>,
+}
+
+impl ServerView {
+    pub(super) fn of(server: &Server) -> Self {
+        let (status, reason) = match server.state() {
+            ServerState::Unconfirmed => (ServerStatus::Unconfirmed, None),
+            ServerState::Stopped => (ServerStatus::Stopped, None),
+            ServerState::Starting => (ServerStatus::Starting, None),
+            ServerState::Running => (ServerStatus::Running, None),
+            ServerState::Failed(why) => (ServerStatus::Failed, Some(visible(&why))),
+        };
+        let listed = server.listed();
+        let tools = listed.iter().flat_map(|listed| listed.tools.iter());
+        Self {
+            name: server.name().to_owned(),
+            status,
+            reason,
+            entry: server.entry.confirmed.clone(),
+            sha256: server.fingerprint.clone(),
+            changed: !server.is_confirmed && server.was_confirmed,
+            load: server.entry.load,
+            remote: matches!(server.entry.transport, McpTransport::Http { .. }),
+            level: server.level().map(|level| level.name().to_owned()),
+            era: server.era(),
+            tools: tools.map(|tool| ToolView::of(server.name(), tool)).collect(),
+            problems: listed.as_ref().map(|listed| listed.problems.clone()).unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn broken(name: &str, why: &str) -> Self {
+        Self {
+            name: visible(name),
+            status: ServerStatus::Broken,
+            reason: Some(visible(why)),
+            entry: String::new(),
+            sha256: String::new(),
+            changed: false,
+            load: McpLoad::default(),
+            remote: false,
+            level: None,
+            era: None,
+            tools: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Returns this without the values of variables and headers.
+    #[must_use]
+    pub fn without_values(mut self) -> Self {
+        if let Ok(mut entry) = serde_json::from_str::<Value>(&self.entry) {
+            for field in ["env", "headers"] {
+                for value in entry
+                    .get_mut(field)
+                    .and_then(Value::as_object_mut)
+                    .into_iter()
+                    .flat_map(|fields| fields.values_mut())
+                {
+                    *value = Value::Null;
+                }
+            }
+            self.entry = entry.to_string();
+        }
+        self
+    }
+}
+
+impl ToolView {
+    fn of(server: &str, tool: &PinnedTool) -> Self {
+        let PinnedTool { definition, state, trusted, why } = tool;
+        Self {
+            name: visible(&definition.name),
+            offered_as: offered_name(server, &definition.name, sha256),
+            state: *state,
+            reason: why.clone(),
+            sha256: definition.sha256.clone(),
+            definition: definition.value.clone(),
+            trusted: trusted.clone().filter(|trusted| *trusted != definition.value),
+        }
+    }
+}
