@@ -173,7 +173,7 @@ impl Tenant {
     ) -> Result<(), McpRefused> {
         let mut texts = Vec::new();
         for (tool, sha256) in seen {
-            let (now, text) = self.mcp.definition(server, &tool).ok_or(McpRefused::Unknown(tool.clone()))?;
+            let (now, text) = self.mcp.definition(server, &tool).await.ok_or(McpRefused::Unknown(tool.clone()))?;
             if now != sha256 {
                 return Err(McpRefused::Changed);
             }

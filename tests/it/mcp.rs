@@ -88,12 +88,12 @@ async fn nothing_starts_before_a_person_confirms_it() {
         ("/api/mcp/pets/reconnect", json!({})),
         ("/api/mcp/pets/call", json!({"tool": "echo", "arguments": {"text": "x"}})),
     ] {
-        assert_eq!(server.post(path, body).await.status, 403, "{path}: only the page decides");
+        assert_eq!(server.post(path, body).await.status(), 403, "{path}: only the page decides");
     }
     let refused = server.as_page("POST", "/api/mcp/pets/reconnect", json!({})).await;
     assert!(refused.text().contains("nobody has confirmed"), "{}", refused.text());
     let stale = server.as_page("POST", "/api/mcp/pets/trust", json!({"sha256": "00"})).await;
-    assert_eq!(stale.status, 409);
+    assert_eq!(stale.status(), 409);
     assert_eq!(starts(&world, "pets"), 0);
     let listed = one(&server.as_page("POST", "/api/mcp/pets/trust", body).await.ok(), "pets");
     assert_eq!((&listed["status"], state(&listed, "echo").as_str()), (&json!("running"), "new"), "{listed}");
@@ -187,7 +187,7 @@ async fn fence_closes_the_rest_of_the_machine() {
     let refused = server
         .as_page("POST", "/api/mcp", json!({"mcpServers": {"x": entry("legacy", json!({"write": ["memory/x"]}))}}))
         .await;
-    assert_eq!(refused.status, 400);
+    assert_eq!(refused.status(), 400);
 }
 
 #[tokio::test]

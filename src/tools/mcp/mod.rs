@@ -9,10 +9,12 @@ mod era;
 mod link;
 mod listing;
 mod message;
+mod paths;
 mod pins;
 mod remote;
 mod result;
 mod server;
+mod starting;
 mod tool;
 mod view;
 
@@ -27,9 +29,9 @@ use tokio_util::sync::CancellationToken;
 use self::server::Server;
 use self::tool::McpTool;
 use super::{LiveOutput, Tool, ToolSet};
-use crate::domain::FileStamp;
-use crate::domain::ToolAnswer;
 use crate::domain::mcp::{McpEntry, McpLoad};
+use crate::domain::visible::visible;
+use crate::domain::{FileStamp, ToolAnswer};
 
 pub use self::pins::PinState;
 pub use self::server::Shared as McpParts;
@@ -138,6 +140,11 @@ impl McpServers {
         self.servers().into_iter().find(|server| server.name() == name)
     }
 
+    async fn found(&self, name: &str) -> Result<Arc<Server>, String> {
+        self.refresh().await;
+        self.server(name).ok_or_else(|| format!("there is no server {}", visible(name)))
+    }
+
     /// Returns the tools for the next exchange. Asks servers that run for their tools if these may have changed.
     pub async fn tools(&self) -> OfferedTools {
         self.refresh().await;
@@ -194,8 +201,8 @@ impl McpServers {
     }
 
     /// Returns the canonical text of a tool's definition with its hash, as the server lists it now.
-    pub fn definition(&self, server: &str, tool: &str) -> Option<(String, String)> {
-        let definition = self.server(server)?.tool(tool)?.definition;
+    pub async fn definition(&self, server: &str, tool: &str) -> Option<(String, String)> {
+        let definition = self.found(server).await.ok()?.tool(tool)?.definition;
         Some((definition.sha256, definition.text))
     }
 
@@ -204,7 +211,7 @@ impl McpServers {
     /// # Errors
     /// Returns a sentence if there is no such server, nobody has confirmed it, or it cannot be used.
     pub async fn reconnect(&self, name: &str) -> Result<(), String> {
-        let server = self.server(name).ok_or_else(|| format!("there is no server {name}"))?;
+        let server = self.found(name).await?;
         server.stop().await;
         server.connect().await.map(drop)
     }
@@ -214,7 +221,7 @@ impl McpServers {
     /// # Errors
     /// Returns a sentence if the server cannot be used or does not answer.
     pub async fn call(&self, (name, tool): (&str, &str), arguments: &Value) -> Result<ToolAnswer, String> {
-        let server = self.server(name).ok_or_else(|| format!("there is no server {name}"))?;
+        let server = self.found(name).await?;
         let link = server.connect().await?;
         let stop = (&CancellationToken::new(), &LiveOutput::default());
         let result = server.call(&link, (tool, arguments), stop).await.map_err(|error| error.to_string())?;

@@ -1,37 +1,26 @@
 //! One configured server: whether it runs, what it lists, and its calls.
 
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{Connection, RequestError, RequestLimits, STOPPED};
-use super::era::{self, Era};
+use super::connection::{RequestError, RequestLimits, STOPPED};
+use super::era::Era;
 use super::link::Link;
 use super::listing::{self, Listing};
 use super::pins::PinnedTool;
-use super::remote::{self, RemoteAddress};
-use crate::domain::mcp::{McpEntry, McpNetwork, McpTransport, expand};
-use crate::domain::{FolderOwner, Mask, Root, SecretName};
-use crate::egress::{Guard, system_lookup};
-use crate::sandbox::{Companion, Job, Level, Network, Sandbox};
-use crate::store::{Home, real_path, sha256};
+use crate::domain::Mask;
+use crate::domain::mcp::{McpEntry, McpNetwork};
+use crate::sandbox::{Level, Sandbox};
+use crate::store::{Home, sha256};
 use crate::tools::LiveOutput;
-use crate::tools::fetch_url::StreamClient;
 
-/// How long a program that nobody uses goes on.
-const IDLE: Duration = Duration::from_secs(600);
-/// How long the sandbox has to start a program.
-const START: Duration = Duration::from_secs(20);
-/// Maximum bytes of address space of a program. Node.js reserves far more than it uses.
-const MEMORY: u64 = 64 << 30;
 /// Maximum number of calls at once.
 const CALLS: usize = 4;
 /// How long after a failure it is started again without a call; doubled with each failure up to 5 minutes.
@@ -84,7 +73,7 @@ pub struct Server {
     pub is_confirmed: bool,
     /// Whether another version of the entry was confirmed before.
     pub was_confirmed: bool,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     link: tokio::sync::Mutex<Option<Arc<Link>>>,
     known: Mutex<Known>,
     slots: Semaphore,
@@ -262,8 +251,7 @@ impl Server {
         }
         *held = None;
         self.set_state(ServerState::Starting);
-        let started = self.started().await;
-        match started {
+        match self.listed_at_start().await {
             Ok(link) => {
                 *held = Some(link.clone());
                 Ok(link)
@@ -281,16 +269,8 @@ impl Server {
         }
     }
 
-    async fn started(&self) -> Result<Arc<Link>, String> {
-        let remembered = self.era();
-        let link = match &self.entry.transport {
-            McpTransport::Stdio { command, args, env } => {
-                let argv: Vec<String> = std::iter::once(command).chain(args).cloned().collect();
-                era::connect(|era| Box::pin(self.program(era, argv.clone(), env)), remembered).await?
-            }
-            McpTransport::Http { url, headers } => remote::connect(self.address(url, headers)?, remembered).await?,
-        };
-        let link = Arc::new(link);
+    async fn listed_at_start(&self) -> Result<Arc<Link>, String> {
+        let link = Arc::new(self.started().await?);
         self.known().era = Some(link.era());
         match self.list(&link).await {
             Ok(()) => Ok(link),
@@ -321,74 +301,6 @@ impl Server {
         }
         self.shared.offer_again();
         Ok(())
-    }
-
-    async fn program(&self, era: Era, argv: Vec<String>, env: &[(String, String)]) -> Result<Connection, String> {
-        let sandbox = self.shared.sandbox.as_ref().ok_or("no program runs in this home")?;
-        let env = self.expanded(env)?;
-        let (shared, entry) = (self.shared.clone(), self.entry.clone());
-        let paths = tokio::task::spawn_blocking(move || Paths::of(&shared.home, &entry));
-        let Paths { cwd, mut readable, writable } =
-            paths.await.map_err(|_| "the server is shutting down".to_owned())??;
-        let program = Path::new(&argv[0]);
-        if program.is_absolute() {
-            readable.push(program.to_owned());
-        }
-        let (network, hosts) = match &self.entry.network {
-            McpNetwork::None => (Network::None, None),
-            McpNetwork::Hosts(hosts) => (Network::Proxied, Some(hosts.clone())),
-            McpNetwork::Public => (Network::Proxied, None),
-        };
-        let job = Job {
-            argv,
-            cwd,
-            readable,
-            env,
-            wall: START,
-            output_cap: 0,
-            memory: MEMORY,
-            network,
-            capture: None,
-            owner: FolderOwner::Commands,
-        };
-        let started = sandbox.companion(Companion { job, writable, hosts }).await.map_err(|error| error.to_string())?;
-        Ok(Connection::start(era, started, IDLE))
-    }
-
-    fn address(&self, url: &str, headers: &[(String, String)]) -> Result<RemoteAddress, String> {
-        let url = remote::check_address(url)?;
-        let mut hosts = self.shared.allow_hosts.clone();
-        if remote::is_loopback(&url) {
-            if !self.shared.may_reach_loopback {
-                return Err("servers on the machine of this server cannot be reached".to_owned());
-            }
-            let port = url.port_or_known_default().unwrap_or(80);
-            hosts.push(format!("{}:{port}", url.host_str().unwrap_or_default()));
-        }
-        let guard = Guard::new(&hosts).but_not(Some(self.shared.own_port));
-        guard.check(&url).map_err(|why| why.to_string())?;
-        let client = Arc::new(StreamClient::new(guard, system_lookup())?);
-        let headers = self.expanded(headers)?;
-        let headers = headers.into_iter().map(|(name, value)| (name, SecretString::from(value))).collect();
-        Ok(RemoteAddress { client, url, headers })
-    }
-
-    /// Replaces variables by their values. What the server says is shown without these from then on.
-    fn expanded(&self, templates: &[(String, String)]) -> Result<Vec<(String, String)>, String> {
-        let used = Mutex::new(Vec::new());
-        let variable = |name: &str| {
-            let value = (self.shared.variable)(name)?;
-            if let Ok(name) = SecretName::parse(name) {
-                used.lock().unwrap_or_else(PoisonError::into_inner).push((name, value.clone()));
-            }
-            Some(value)
-        };
-        let fields = templates.iter().map(|(name, template)| Ok((name.clone(), expand(template, variable)?)));
-        let fields: Result<Vec<_>, String> = fields.collect();
-        let fields = fields.map_err(|name| format!("the variable {name} has no value; set it in .env"))?;
-        let used = used.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.known().mask = Mask::new(used.iter().map(|(name, value)| (name, value.as_str())));
-        Ok(fields)
     }
 
     /// Calls a tool of a server that is connected.
@@ -427,6 +339,11 @@ impl Server {
         }
     }
 
+    /// Sets what is hidden in what the server says.
+    pub(super) fn hide_from_now_on(&self, mask: Mask) {
+        self.known().mask = mask;
+    }
+
     fn set_state(&self, state: ServerState) {
         self.known().state = state;
     }
@@ -448,66 +365,4 @@ fn pinned(home: &Home, name: &str, (Listing { tools, problems }, at): (Listing, 
         PinnedTool::of(tool, trusted)
     });
     Listed { tools: tools.collect(), problems, at }
-}
-
-/// What the program of a server may use of the file system.
-struct Paths {
-    cwd: PathBuf,
-    readable: Vec<PathBuf>,
-    writable: Vec<PathBuf>,
-}
-
-impl Paths {
-    /// Returns the paths of an entry, and makes the folders that it may write to.
-    ///
-    /// # Errors
-    /// Returns a sentence for a path that would let the program read what no command may read.
-    fn of(home: &Home, entry: &McpEntry) -> Result<Self, String> {
-        let cwd = home.mcp_folder(&entry.name).map_err(|error| error.to_string())?;
-        let writable = entry.write.iter().map(|folder| home.mcp_writable(folder).map_err(|error| error.to_string()));
-        let readable = entry.read.iter().map(|path| {
-            let real = real_path(&home.path().join(path));
-            match may_read(home.path(), &real) {
-                true => Ok(real),
-                false => {
-                    Err(format!("{path} cannot be given to a server: it holds the settings and sessions of the home"))
-                }
-            }
-        });
-        Ok(Self { cwd, readable: readable.collect::<Result<_, _>>()?, writable: writable.collect::<Result<_, _>>()? })
-    }
-}
-
-/// Returns whether a program may read a path, which has no links: outside of the home, or in one of its folders of files.
-fn may_read(home: &Path, real: &Path) -> bool {
-    if home.starts_with(real) {
-        return false;
-    }
-    let Ok(below) = real.strip_prefix(home) else { return true };
-    let open = Root::HOME.iter().filter_map(Root::folder).chain(["scratch", "workspaces"]);
-    let first = below.components().next().map(|part| part.as_os_str().to_owned());
-    first.is_some_and(|first| open.into_iter().any(|folder| first == folder))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_of_the_home_cannot_be_given_away() {
-        let home = Path::new("/srv/ada/claw");
-        for (path, may) in [
-            ("/srv/ada/claw/memory", true),
-            ("/srv/ada/claw/scratch/mcp", true),
-            ("/srv/ada/notes", true),
-            ("/srv/ada/claw/.env", false),
-            ("/srv/ada/claw/sessions", false),
-            ("/srv/ada/claw/storage/mcp/other", false),
-            ("/srv/ada/claw", false),
-            ("/srv/ada", false),
-            ("/", false),
-        ] {
-            assert_eq!(may_read(home, Path::new(path)), may, "{path}");
-        }
-    }
 }
