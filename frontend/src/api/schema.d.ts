@@ -828,6 +828,115 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the MCP servers with their tools, trusted or not.
+         * @description Texts of tools are those of their servers. Without the page's secret, values of variables and headers are left out.
+         */
+        get: operations["tools_mcp_servers"];
+        put?: never;
+        /**
+         * Adds MCP servers, or replaces their entries.
+         * @description Requires the page's secret. A new or changed entry is not started before it is confirmed.
+         */
+        post: operations["tools_add_mcp_servers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mcp/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Removes an MCP server, with what was trusted of it. Requires the page's secret. */
+        delete: operations["tools_remove_mcp_server"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mcp/{name}/call": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Calls a tool of a confirmed server for the person. Requires the page's secret. */
+        post: operations["tools_call_mcp_tool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mcp/{name}/reconnect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stops a confirmed server, starts it again and lists its tools. Requires the page's secret. */
+        post: operations["tools_reconnect_mcp_server"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mcp/{name}/tools/trust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Trusts exactly these versions of tools of a server, so that the model gets them. Requires the page's secret. */
+        post: operations["tools_trust_mcp_tools"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mcp/{name}/trust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Confirms exactly this version of a server's entry, and starts it. Requires the page's secret. */
+        post: operations["tools_trust_mcp_server"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/models": {
         parameters: {
             query?: never;
@@ -2987,7 +3096,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Switches a built-in tool on or off for the caller, from the next request to a model on, and lists all tools. */
+        /** Switches a built-in tool, or one of an MCP server, on or off for the caller, from the next request to a model on, and lists all tools. */
         patch: operations["tools_choose"];
         trace?: never;
     };
@@ -3280,7 +3389,7 @@ export interface components {
         };
         /** @description Why a person is asked, in codes, so that a page can say in its own language what `reason` says in English. */
         ApprovalReason: {
-            /** @description `persona`, `secrets`, `network`, `reads`, `outside`, `unfenced`, `rehearsed`, `unrehearsed` or `configured`. A later version may add others. */
+            /** @description `persona`, `secrets`, `network`, `reads`, `outside`, `unfenced`, `rehearsed`, `unrehearsed`, `definition` or `configured`. A later version may add others. */
             code: string;
             /**
              * @description Source of text in the conversation that strangers may have written: `page`, `document`, `attachment`, `command`,
@@ -4826,6 +4935,8 @@ export interface components {
                 trash?: string | null;
             }[];
         };
+        /** @enum {string} */
+        Era: "modern" | "legacy";
         /** @description The body of every error response. */
         ErrorBody: {
             /** @description A stable code for programs, e.g. `not_found`. */
@@ -5704,6 +5815,26 @@ export interface components {
             /** @description Shown only in this response. */
             code: string;
         };
+        McpCallRequest: {
+            tool: string;
+            arguments?: Record<string, never>;
+        };
+        McpCallResult: {
+            /** @description Whether the tool says that it succeeded. */
+            ok: boolean;
+            /** @description The result as the model would read it. */
+            text: string;
+        };
+        /**
+         * @description Whether requests define the tools of a server.
+         * @enum {string}
+         */
+        McpLoad: "auto" | "always" | "deferred" | "never";
+        McpServerList: {
+            servers: components["schemas"]["ServerView"][];
+            /** @description Why `mcp.json` cannot be used; then there are no servers. */
+            problem?: string | null;
+        };
         /**
          * @description The formats that models and browsers read.
          * @enum {string}
@@ -5946,6 +6077,10 @@ export interface components {
         NewFolder: {
             /** @description Relative to the project's root. The folders above it are made too. */
             path: string;
+        };
+        NewMcpServers: {
+            /** @description Entries by the names of servers, in the form that other programs use. */
+            mcpServers: Record<string, never>;
         };
         NewPath: {
             /** @description Relative to the project's root. */
@@ -6263,6 +6398,11 @@ export interface components {
             /** @description A message as JSON, any other piece as plain text; null if it is missing or damaged on disk. */
             text?: string | null;
         };
+        /**
+         * @description What a tool is compared with what was trusted.
+         * @enum {string}
+         */
+        PinState: "new" | "trusted" | "description_changed" | "schema_changed" | "unusable";
         Pinned: {
             pinned: string[];
         };
@@ -6993,6 +7133,19 @@ export interface components {
             /** @description 8 bytes to 8 KiB. No response has it. */
             value: string;
         };
+        SeenServer: {
+            /** @description SHA-256 of the entry that the person has looked at. */
+            sha256: string;
+        };
+        SeenTool: {
+            /** @description Its name at the server. */
+            name: string;
+            /** @description SHA-256 of the definition that the person has looked at. */
+            sha256: string;
+        };
+        SeenTools: {
+            tools: components["schemas"]["SeenTool"][];
+        };
         /** @description A request in pieces: tools, system prompt, messages. This is the order in which a provider's prompt cache sees them. */
         SentDetail: components["schemas"]["SentSummary"] & {
             /** @description The exact body; null when a piece is missing or damaged on disk. */
@@ -7032,6 +7185,32 @@ export interface components {
             /** @description Number of the session's messages, counted from the first, that were left out because they did not fit. */
             left_out: number;
             usage?: components["schemas"]["Usage"] | null;
+        };
+        /** @enum {string} */
+        ServerStatus: "unconfirmed" | "stopped" | "starting" | "running" | "failed" | "broken";
+        ServerView: {
+            name: string;
+            status: components["schemas"]["ServerStatus"];
+            /** @description Why it failed or its entry is broken. May quote the server. */
+            reason?: string | null;
+            /**
+             * @description The entry as it is confirmed, in canonical JSON; empty for a broken one. Without the page's secret, values of variables
+             *     and headers are left out.
+             */
+            entry: string;
+            /** @description SHA-256 of the entry, which a confirmation names. */
+            sha256: string;
+            /** @description Whether another version of the entry was confirmed before. */
+            changed: boolean;
+            load: components["schemas"]["McpLoad"];
+            remote: boolean;
+            /** @description Sandbox level of its program; absent for a remote server, and where no program runs. */
+            level?: string | null;
+            era?: components["schemas"]["Era"] | null;
+            /** @description All tools that it lists, trusted or not. */
+            tools: components["schemas"]["ToolView"][];
+            /** @description What is wrong with its list, as sentences. */
+            problems: string[];
         };
         SessionList: {
             /** @description Most recent first. */
@@ -7183,6 +7362,8 @@ export interface components {
             host?: string | null;
             /** @description Sandbox level of the process; empty if no process is started. */
             level: string;
+            /** @description Hash of the tool's definition, if a program that is not ours wrote it. An answer is bound to it. */
+            definition?: string | null;
             /** @description Unified diff of the change to a file. */
             diff?: string | null;
             /** @description The file that would be changed. */
@@ -7601,6 +7782,21 @@ export interface components {
         ToolPatch: {
             /** @description Null takes the choice back. */
             enabled?: boolean | null;
+        };
+        ToolView: {
+            /** @description Its name at the server, with invisible characters written out. */
+            name: string;
+            /** @description Its name for the model. */
+            offered_as: string;
+            state: components["schemas"]["PinState"];
+            /** @description Why it is unusable. */
+            reason?: string | null;
+            /** @description SHA-256 of the definition, which trust names. */
+            sha256: string;
+            /** @description The definition as the server gives it now. */
+            definition: Record<string, never>;
+            /** @description The definition that was trusted last, if it is another one. */
+            trusted?: Record<string, never> | null;
         };
         TrashedFile: {
             path: string;
@@ -9874,6 +10070,286 @@ export interface operations {
                 content?: never;
             };
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tools_mcp_servers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServerList"];
+                };
+            };
+        };
+    };
+    tools_add_mcp_servers: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMcpServers"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServerList"];
+                };
+            };
+            /** @description bad_mcp_entry */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tools_remove_mcp_server: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServerList"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tools_call_mcp_tool: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["McpCallRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpCallResult"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description mcp_failed */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tools_reconnect_mcp_server: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServerList"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description mcp_failed */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tools_trust_mcp_tools: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SeenTools"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServerList"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description mcp_changed */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tools_trust_mcp_server: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SeenServer"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServerList"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description mcp_changed */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -2,6 +2,7 @@
 import type { ComponentType } from 'react'
 import { isMulti, mayConfigure } from '@/api/multi'
 import { ShortcutList } from '@/app/ShortcutList'
+import { McpServers } from '@/features/mcp/McpServers'
 import { OwnProviders } from '@/features/providers/OwnProviders'
 import { ProvidersSection } from '@/features/providers/ProvidersSection'
 import { type Key, t } from '@/lib/i18n'
@@ -102,13 +103,14 @@ const ALL: readonly SettingsSection[] = [
     hint: 'settingsToolsHint',
     contains: [
       ...(['effectRead', 'effectWrite', 'effectExecute', 'effectNetwork'] as const),
-      ...(['settingsToolSwitches', 'settingsSkills', 'untrusted'] as const),
+      ...(['settingsToolSwitches', 'mcpServers', 'settingsSkills', 'untrusted'] as const),
     ],
     part: 'tools',
     Content: () => (
       <div className="space-y-4">
         <Tools />
         <ToolSwitches />
+        <McpServers />
         <Skills />
       </div>
     ),

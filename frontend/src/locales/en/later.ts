@@ -7,6 +7,7 @@ import { connect } from './connect'
 import { conversation } from './conversation'
 import { editor } from './editor'
 import { git } from './git'
+import { mcp } from './mcp'
 import { members } from './members'
 import { people } from './people'
 import { permission } from './permission'
@@ -34,6 +35,7 @@ export const later = {
   ...conversation,
   ...editor,
   ...git,
+  ...mcp,
   ...members,
   ...people,
   ...permission,

@@ -16,6 +16,7 @@ import { files } from './files'
 import { general } from './general'
 import { git } from './git'
 import { keyboard } from './keyboard'
+import { mcp } from './mcp'
 import { members } from './members'
 import { model } from './model'
 import { people } from './people'
@@ -63,6 +64,7 @@ export const zh: Record<keyof Words, string> = {
   ...usage,
   ...xray,
   ...retrieval,
+  ...mcp,
   ...members,
   ...people,
   ...permission,

@@ -1,0 +1,94 @@
+import { useState } from 'react'
+import { keepMcpServers, trustMcpTools } from '@/api/mcp'
+import type { McpServer, McpTool } from '@/api/types'
+import { Badge } from '@/components/ui/Badge'
+import { Button } from '@/components/ui/Button'
+import { Disclosure } from '@/components/ui/Disclosure'
+import { ErrorText } from '@/components/ui/ErrorText'
+import { type Key, useT } from '@/lib/i18n'
+import { reasonOf } from '@/lib/reason'
+import { useFold } from '@/stores/folds'
+import { Json } from './McpServerCard'
+
+const STATE = {
+  new: ['mcpToolNew', 'warn'],
+  trusted: ['mcpToolTrusted', 'ok'],
+  description_changed: ['mcpToolReworded', 'warn'],
+  schema_changed: ['mcpToolChanged', 'warn'],
+  unusable: ['mcpToolUnusable', 'bad'],
+} as const satisfies Record<McpTool['state'], readonly [Key, 'ok' | 'warn' | 'bad']>
+
+/** Tools that a person may trust as they are now. */
+const waits = ({ state }: McpTool) => state !== 'trusted' && state !== 'unusable'
+
+/** The tools that a server lists, each with what was trusted of it. */
+export function McpTools({ server }: { server: McpServer }) {
+  const t = useT()
+  const [problem, setProblem] = useState<string | null>(null)
+  const waiting = server.tools.filter(waits)
+  const trust = async (tools: McpTool[]) => {
+    setProblem(null)
+    const seen = tools.map(({ definition, sha256 }) => ({ name: String(definition.name), sha256 }))
+    try {
+      keepMcpServers(await trustMcpTools(server.name, seen))
+    } catch (cause) {
+      setProblem(reasonOf(cause))
+    }
+  }
+  return (
+    <div className="space-y-1.5">
+      {waiting.length > 1 && (
+        <Button size="small" onClick={() => void trust(waiting)}>
+          {t('mcpTrustAll', { count: waiting.length })}
+        </Button>
+      )}
+      <ul aria-label={t('mcpToolsOf', { name: server.name })} className="divide-y rounded-md border px-2">
+        {server.tools.map(tool => (
+          <li key={tool.sha256}>
+            <Row server={server.name} tool={tool} onTrust={() => void trust([tool])} />
+          </li>
+        ))}
+      </ul>
+      {problem && <ErrorText>{problem}</ErrorText>}
+    </div>
+  )
+}
+
+function Row({ server, tool, onTrust }: { server: string; tool: McpTool; onTrust: () => void }) {
+  const t = useT()
+  const [open, setOpen] = useFold(`mcp-${server}-${tool.name}`, false)
+  const [words, tone] = STATE[tool.state]
+  const shown = (value: unknown) => JSON.stringify(value, null, 2)
+  return (
+    <Disclosure
+      open={open}
+      onToggle={setOpen}
+      summaryClass="py-1.5"
+      summary={
+        <>
+          <code className="min-w-0 font-mono text-[12px] [overflow-wrap:anywhere]">{tool.name}</code>
+          <span className="ms-auto">
+            <Badge tone={tone}>{t(words)}</Badge>
+          </span>
+        </>
+      }
+    >
+      <div className="space-y-2 pb-2">
+        {tool.reason && <p className="text-bad">{tool.reason}</p>}
+        {tool.trusted && (
+          <>
+            <p className="text-fg-2">{t('mcpTrustedBefore')}</p>
+            <Json label={t('mcpTrustedBefore')} text={shown(tool.trusted)} />
+            <p className="text-fg-2">{t('mcpNow')}</p>
+          </>
+        )}
+        <Json label={t('mcpDefinition', { name: tool.name })} text={shown(tool.definition)} />
+        {waits(tool) && (
+          <Button look="solid" size="small" onClick={onTrust}>
+            {t('mcpTrustTool')}
+          </Button>
+        )}
+      </div>
+    </Disclosure>
+  )
+}
