@@ -75,8 +75,9 @@ def test_memory_keeps_what_it_is_told(home):
 def test_filesystem_sees_only_its_folder(home):
     folder = home.folder / "scratch/files"
     (home.folder / "memory/MEMORY.md").write_text("I like tea.")
-    # Its own check would allow all of the home: the sandbox does not.
-    home.add("files", node("server-filesystem", str(home.folder), write=["scratch/files"]))
+    # Its own check allows memory/, too: the sandbox does not.
+    allowed = [str(folder), str(home.folder / "memory")]
+    home.add("files", node("server-filesystem", *allowed, write=["scratch/files"]))
     code, text = home.call("files", "write_file", path=str(folder / "a.txt"), content="hello")
     assert code == 0 and (folder / "a.txt").read_text() == "hello", text
     for path in ("memory/MEMORY.md", "config.yml", "mcp.json", "session-key.json"):
