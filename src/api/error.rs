@@ -102,7 +102,7 @@ impl ApiError {
     }
 
     pub fn ask_token() -> Self {
-        let message = "this token is for the OpenAI API below /v1 only";
+        let message = "this token is for the OpenAI API below /v1 and the MCP server at /mcp only";
         Self::new(StatusCode::FORBIDDEN, "ask_token", message)
     }
 

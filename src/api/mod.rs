@@ -9,6 +9,7 @@ mod connections;
 mod conversations;
 mod error;
 mod files;
+mod mcp;
 mod mcp_servers;
 mod models;
 mod names;

@@ -4,8 +4,8 @@ use axum::extract::DefaultBodyLimit;
 
 use super::routing::{Routes, route};
 use super::{
-    auth, chat, conversations, files, mcp_servers, models, openai, projects, requests, retrieval, security, sessions,
-    socket, stats, status, tools,
+    auth, chat, conversations, files, mcp, mcp_servers, models, openai, projects, requests, retrieval, security,
+    sessions, socket, stats, status, tools,
 };
 
 /// Maximum bytes of an imported session, which contains its compacted messages and its pictures.
@@ -65,6 +65,9 @@ pub fn add_all(routes: &mut impl Routes) {
     route!(routes, chat::events::all_events);
     route!(routes, chat::events::session_events);
     route!(routes, socket::endpoint::socket);
+    route!(routes, mcp::authentication::protected_resource);
+    route!(routes, mcp::authentication::protected_resource_of_mcp);
+    route!(routes, mcp::endpoint::mcp);
     route!(routes, openai::models::list_models);
     route!(routes, openai::models::retrieve_model);
     route!(routes, openai::chat::chat_completions);

@@ -6,24 +6,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::ask::{Client, Host};
+use super::ask::client::Client;
+use super::ask::host::Host;
 use super::home_dir;
 use crate::domain::visible::visible;
 
-#[derive(Args)]
-pub struct McpServersArguments {
-    #[command(subcommand)]
-    command: McpServersCommand,
-    /// The home.
-    #[arg(long, env = "MINICLAW_HOME", global = true)]
-    home: Option<PathBuf>,
-}
-
 #[derive(Subcommand)]
-enum McpServersCommand {
+pub enum McpServersCommand {
     /// List the servers with their tools: trusted, new or changed.
     List,
     /// Add the servers of an `mcpServers` object, read from standard input, or one server by its command.
@@ -57,11 +49,11 @@ enum McpServersCommand {
 }
 
 /// Runs the command.
-pub fn run(arguments: McpServersArguments) -> anyhow::Result<ExitCode> {
+pub fn run(command: McpServersCommand, home: Option<PathBuf>) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let host = Host::of_home(&home_dir(arguments.home)).await?;
-        let done = done(&host.client, arguments.command).await;
+        let host = Host::of_home(&home_dir(home)).await?;
+        let done = done(&host.client, command).await;
         host.stop().await;
         done
     })

@@ -1,11 +1,13 @@
-//! The command line: serve, ask, init, doctor, verify, skills, people, mcp, token, eval, openapi, mock-llm.
+//! The command line: serve, ask, mcp, init, doctor, verify, skills, people, token, eval, openapi, mock-llm.
 
 mod ask;
 mod doctor;
 mod eval;
 mod init;
 mod kit;
+mod mcp;
 mod mcp_servers;
+mod mcp_stdio;
 mod mock;
 mod people;
 mod serve;
@@ -38,6 +40,9 @@ enum Command {
     Serve(serve::ServeArguments),
     /// Ask one question and print the answer: for scripts.
     Ask(ask::AskArguments),
+    /// Serve the Model Context Protocol on standard input and output, for programs that start their MCP servers; or list, add,
+    /// confirm and remove the MCP servers that the agent uses, and call their tools.
+    Mcp(mcp::McpArguments),
     /// Create a starter home.
     Init {
         /// The folder; created if it does not exist. Existing files are kept.
@@ -58,9 +63,7 @@ enum Command {
     Skills(skills::SkillsArguments),
     /// List and change the accounts of a server that is stopped, and make a home that of the first account.
     People(people::PeopleArguments),
-    /// List, add, confirm and remove MCP servers, and call their tools.
-    Mcp(mcp_servers::McpServersArguments),
-    /// Make, list and revoke the tokens with which programs use the OpenAI API.
+    /// Make, list and revoke the tokens with which programs use the OpenAI API and the MCP server.
     Token(token::TokenArguments),
     /// Run the home's retrieval tests, or measure the data sets of an evaluation kit.
     Eval(eval::EvalArguments),
@@ -79,13 +82,13 @@ pub fn run() -> ExitCode {
     let done = match arguments.command.unwrap_or(Command::Serve(arguments.serve)) {
         Command::Serve(serve) => serve::serve(&serve),
         Command::Ask(arguments) => ask::run(&arguments),
+        Command::Mcp(arguments) => mcp::run(arguments),
         Command::Init { dir } => init::init(&dir),
         Command::Doctor { home, needs_model: true } => doctor::needs_model(&home_dir(home)),
         Command::Doctor { home, needs_model: false } => doctor::doctor(&home_dir(home)),
         Command::Verify(verify) => verify::run(&verify),
         Command::Skills(wish) => skills::skills(&wish),
         Command::People(arguments) => people::run(arguments),
-        Command::Mcp(arguments) => mcp_servers::run(arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::Eval(eval) => eval::eval(&eval),
         Command::Openapi => openapi(),

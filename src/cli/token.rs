@@ -1,4 +1,5 @@
-//! `miniclaw token`: the tokens with which programs use the OpenAI API of a single-person server, also while it runs.
+//! `miniclaw token`: the tokens with which programs use the OpenAI API and the MCP server of a single-person server, also while
+//! it runs.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,7 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::home_dir;
 use crate::clock;
 use crate::domain::visible::visible;
-use crate::store::ApiTokens;
+use crate::store::{ApiTokenScope, ApiTokens};
 
 #[derive(Args)]
 pub struct TokenArguments {
@@ -23,7 +24,7 @@ pub struct TokenArguments {
 enum TokenCommand {
     /// Make a token and print it. It is shown only now.
     Add {
-        /// What the token can do. ask: use the OpenAI API below /v1, and nothing else.
+        /// What the token can do. ask: use the OpenAI API below /v1 and the MCP server at /mcp. read: only read over /mcp.
         #[arg(long, value_enum)]
         scope: Scope,
         /// What it is for.
@@ -42,14 +43,24 @@ enum TokenCommand {
 #[derive(Clone, Copy, ValueEnum)]
 enum Scope {
     Ask,
+    Read,
+}
+
+impl From<Scope> for ApiTokenScope {
+    fn from(scope: Scope) -> Self {
+        match scope {
+            Scope::Ask => Self::Ask,
+            Scope::Read => Self::Read,
+        }
+    }
 }
 
 /// Runs the command.
 pub fn run(arguments: TokenArguments) -> anyhow::Result<ExitCode> {
     let tokens = ApiTokens::new(&home_dir(arguments.home));
     match arguments.command {
-        TokenCommand::Add { scope: Scope::Ask, name } => {
-            println!("{}", tokens.add(&name)?);
+        TokenCommand::Add { scope, name } => {
+            println!("{}", tokens.add(&name, scope.into())?);
             eprintln!("keep this token secret; it is not shown again");
         }
         TokenCommand::List => {

@@ -7,6 +7,7 @@ mod archive;
 mod catalogue;
 pub mod changes;
 mod choices;
+pub mod client_asks;
 pub mod client_turns;
 pub mod command_access;
 mod compress;

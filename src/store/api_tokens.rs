@@ -1,5 +1,5 @@
-//! `api-tokens.json`: the tokens with which programs use the OpenAI API of a single-person server (docs/openai.md). Only their
-//! hashes are stored. The command line writes the file while the server runs, and the server reads it again when it has changed.
+//! `api-tokens.json`: the tokens with which programs use the OpenAI API (docs/openai.md) and the MCP server (docs/mcp-server.md)
+//! of a single-person server. Only their hashes are stored. The command line writes the file while the server runs, and the server reads it again when it has changed.
 
 use std::fs::{File, metadata};
 use std::io::{Error, ErrorKind, Result};
@@ -33,8 +33,30 @@ pub struct ApiToken {
     sha256: String,
     /// Unix seconds.
     pub created_at: f64,
-    /// What it can do. `ask`: use `/v1`, and nothing else.
+    /// What it can do, as [`ApiTokenScope::name`] writes it. A token whose scope this version does not know counts nowhere.
     pub scope: String,
+}
+
+/// What a token of a program can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApiTokenScope {
+    /// Use `/v1` and `/mcp`, and nothing else.
+    Ask,
+    /// Read over `/mcp`, and nothing else.
+    Read,
+}
+
+impl ApiTokenScope {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::Read => "read",
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        [Self::Ask, Self::Read].into_iter().find(|scope| scope.name() == name)
+    }
 }
 
 /// The file. A write keeps fields that this version does not know.
@@ -75,19 +97,20 @@ impl ApiTokens {
         Ok(tokens)
     }
 
-    /// Returns the id of the token with this text. If the file cannot be read, no token counts.
-    pub fn find(&self, token: &str) -> Option<String> {
+    /// Returns the id and the scope of the token with this text. If the file cannot be read, no token counts.
+    pub fn find(&self, token: &str) -> Option<(String, ApiTokenScope)> {
         // What is compared is the hash of a random token, so its time reveals nothing.
         let hash = hash_of(token);
         let known = self.list().inspect_err(|error| tracing::error!(%error, "{FILE} cannot be used")).ok()?;
-        known.into_iter().find(|known| known.sha256 == hash && known.scope == "ask").map(|known| known.id)
+        let found = known.into_iter().find(|known| known.sha256 == hash)?;
+        ApiTokenScope::parse(&found.scope).map(|scope| (found.id, scope))
     }
 
     /// Makes a token and returns its text, which is stored nowhere.
     ///
     /// # Errors
     /// Returns an error if there are too many, if the name is no line of text, or if the file cannot be changed.
-    pub fn add(&self, name: &str) -> Result<String> {
+    pub fn add(&self, name: &str, scope: ApiTokenScope) -> Result<String> {
         let name = name.trim();
         if name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
             return Err(Error::new(
@@ -105,7 +128,7 @@ impl ApiTokens {
                 name: name.to_owned(),
                 sha256: hash_of(&token),
                 created_at: clock::now(),
-                scope: "ask".to_owned(),
+                scope: scope.name().to_owned(),
             });
             Ok(())
         })?;
@@ -169,8 +192,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (server, command) = (ApiTokens::new(folder.path()), ApiTokens::new(folder.path()));
         assert!(server.list().unwrap().is_empty() && server.find("").is_none());
-        let token = command.add("llm").unwrap();
-        let id = server.find(&token).expect("it is found at once");
+        let token = command.add("llm", ApiTokenScope::Ask).unwrap();
+        let (id, scope) = server.find(&token).expect("it is found at once");
+        assert_eq!(scope, ApiTokenScope::Ask);
         assert_eq!(server.list().unwrap()[0].name, "llm");
         assert!(server.find(&token[..token.len() - 1]).is_none() && server.find(&id).is_none());
         command.revoke(&id).unwrap();
@@ -182,13 +206,14 @@ mod tests {
     fn file_holds_no_token_and_is_private() {
         let folder = tempfile::tempdir().unwrap();
         let tokens = ApiTokens::new(folder.path());
-        let token = tokens.add("").unwrap();
+        let token = tokens.add("", ApiTokenScope::Read).unwrap();
+        assert_eq!(tokens.find(&token).unwrap().1, ApiTokenScope::Read);
         let path = folder.path().join(FILE);
         assert_eq!(metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(!std::fs::read_to_string(&path).unwrap().contains(&token[API_TOKEN_PREFIX.len()..]));
         std::fs::write(&path, "{").unwrap();
         assert!(tokens.find(&token).is_none(), "a damaged file lets nobody in");
-        assert!(tokens.add("x").is_err(), "and is not overwritten");
-        assert!(ApiTokens::new(folder.path()).add("two\nlines").is_err());
+        assert!(tokens.add("x", ApiTokenScope::Ask).is_err(), "and is not overwritten");
+        assert!(ApiTokens::new(folder.path()).add("two\nlines", ApiTokenScope::Ask).is_err());
     }
 }

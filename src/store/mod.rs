@@ -84,7 +84,7 @@ pub mod verify;
 mod weights;
 
 pub use accounts::{AccountsUnusable, StoredAccounts};
-pub use api_tokens::{API_TOKEN_PREFIX, ApiTokens};
+pub use api_tokens::{API_TOKEN_PREFIX, ApiTokenScope, ApiTokens};
 pub use archives::ArchiveKind;
 pub use beginning::beginning;
 pub use cache::Caches;

@@ -300,8 +300,8 @@ async fn printed_openapi_equals_served_one() {
     let server = world.serve().await;
     assert_eq!(server.get("/api/openapi.json").await.ok(), printed);
     for path in printed["paths"].as_object().unwrap().keys() {
-        let is_api = ["/api/", "/v1/"].iter().any(|api| path.starts_with(api));
-        assert!(is_api || ["/health", "/ws"].contains(&path.as_str()), "{path}");
+        let is_api = ["/api/", "/v1/", "/.well-known/"].iter().any(|api| path.starts_with(api));
+        assert!(is_api || ["/health", "/mcp", "/ws"].contains(&path.as_str()), "{path}");
     }
 }
 

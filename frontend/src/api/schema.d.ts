@@ -4,6 +4,43 @@
  */
 
 export interface paths {
+    "/.well-known/oauth-protected-resource": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tells programs how to authenticate at the MCP server.
+         * @description Without `authorization_servers`: people make tokens themselves.
+         */
+        get: operations["mcp_protected_resource"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/oauth-protected-resource/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Tells programs how to authenticate at the MCP server, where they look for it by its path. */
+        get: operations["mcp_protected_resource_of_mcp"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/audit": {
         parameters: {
             query?: never;
@@ -3111,6 +3148,26 @@ export interface paths {
         get: operations["status_health"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answers a message of the Model Context Protocol, over its Streamable HTTP transport.
+         * @description Needs `Authorization: Bearer …`, also on the own machine; cookies do not count. A token with the scope `read` can only read.
+         */
+        post: operations["mcp_mcp"];
         delete?: never;
         options?: never;
         head?: never;
@@ -6700,6 +6757,15 @@ export interface components {
             /** @description Tokens of the next request if this summary were accepted unchanged. */
             tokens_after: number;
         };
+        /** @description The document about a protected resource, with the names of RFC 9728. */
+        ProtectedResource: {
+            /** @description The address of the MCP server. */
+            resource: string;
+            resource_name: string;
+            /** @description `ask`: have the agent work. `read`: only read. */
+            scopes_supported: string[];
+            bearer_methods_supported: string[];
+        };
         ProviderAddress: {
             /** @description Base URL of the API, e.g. `https://api.openai.com/v1`. */
             base_url: string;
@@ -8168,6 +8234,44 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    mcp_protected_resource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProtectedResource"];
+                };
+            };
+        };
+    };
+    mcp_protected_resource_of_mcp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProtectedResource"];
+                };
+            };
+        };
+    };
     admin_audit: {
         parameters: {
             query?: {
@@ -16091,6 +16195,50 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    mcp_mcp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description SSE of JSON-RPC messages, or one as JSON */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A notification was taken */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A JSON-RPC error */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };

@@ -13,6 +13,11 @@ use crate::api::security::client::Client;
 pub struct PageAddress(String);
 
 impl PageAddress {
+    /// Returns the address of a path of this server.
+    pub fn of_path(&self, path: &str) -> String {
+        format!("{}{path}", self.0)
+    }
+
     /// Returns where a person finds a session, and answers its questions.
     pub fn of_session(&self, id: &str) -> String {
         format!("{}/s/{id}", self.0)

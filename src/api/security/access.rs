@@ -15,7 +15,7 @@ use super::proxy_user::ProxyHeader;
 use crate::clock;
 use crate::config::ProxySignIn;
 use crate::engine::people::LoginLimiter;
-use crate::store::ApiTokens;
+use crate::store::{ApiTokenScope, ApiTokens};
 
 /// Lifetime of the one-time link.
 const CODE_LIFE: Duration = Duration::from_secs(600);
@@ -27,13 +27,13 @@ pub enum Credentials<'a> {
     Code(&'a str),
 }
 
-/// What a program of the OpenAI API has shown.
+/// What a program of the OpenAI API or the MCP server has shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApiCredential {
     /// The token of the server.
     Server,
     /// A token of its own, by its id.
-    Token(String),
+    Token(String, ApiTokenScope),
 }
 
 /// The access rules and sign-ins of one bound server.
@@ -47,7 +47,7 @@ pub struct Access {
     /// Whether the server speaks TLS itself.
     is_tls: bool,
     /// The proxies whose word about the client counts. Behind them browsers use https, and names without our port.
-    pub(super) proxies: Vec<IpAddr>,
+    pub(in crate::api) proxies: Vec<IpAddr>,
     /// How people sign in by one of these proxies.
     pub(in crate::api) proxy_header: Option<ProxyHeader>,
     token: Option<SecretString>,
@@ -173,7 +173,8 @@ impl Access {
         if self.token.as_ref().is_some_and(|token| equal(token.expose_secret(), given)) {
             return Ok(Some(ApiCredential::Server));
         }
-        let known = self.api_tokens.as_ref().and_then(|tokens| tokens.find(given)).map(ApiCredential::Token);
+        let known = self.api_tokens.as_ref().and_then(|tokens| tokens.find(given));
+        let known = known.map(|(id, scope)| ApiCredential::Token(id, scope));
         if known.is_none() {
             self.limiter.record_failure(source);
         }
@@ -328,6 +329,11 @@ impl PageSecret {
     /// Returns the secret of commands such as `miniclaw ask`, which they find in `sessions/.lock`.
     pub fn for_commands(&self) -> String {
         self.derived("commands")
+    }
+
+    /// Returns the key that seals the state of MCP requests that wait for a person. It is new at each start, as the secret is.
+    pub fn for_request_state(&self) -> String {
+        self.derived("mcp request state")
     }
 
     fn derived(&self, purpose: &str) -> String {

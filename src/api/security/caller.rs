@@ -18,6 +18,7 @@ use crate::domain::AccountId;
 use crate::engine::documents::SavedBy;
 use crate::engine::people::{Credential, People};
 use crate::engine::{Engine, Tenant, TenantId, TenantRegistry};
+use crate::store::ApiTokenScope;
 
 /// The header that proves that a request comes from the page: only the page has its secret.
 pub const SECRET_HEADER: HeaderName = HeaderName::from_static("x-miniclaw-secret");
@@ -35,8 +36,8 @@ pub struct Identity {
 pub enum Proof {
     /// The bearer token of a single-person server, or nothing, if it needs none.
     Server,
-    /// A token of a program that uses the OpenAI API of a single-person server, by its id.
-    ApiToken(String),
+    /// A token of a program that uses the OpenAI API or the MCP server of a single-person server, by its id.
+    ApiToken(String, ApiTokenScope),
     /// The digest of the cookie of a browser that has signed in to a single-person server.
     Cookie(CookieDigest),
     /// The credential of an account, from a cookie.
@@ -48,7 +49,7 @@ pub enum Proof {
 impl Proof {
     pub fn credential(&self) -> Option<&Credential> {
         match self {
-            Self::Server | Self::ApiToken(_) | Self::Cookie(_) => None,
+            Self::Server | Self::ApiToken(..) | Self::Cookie(_) => None,
             Self::AccountCookie(credential) | Self::AccountBearer(credential) => Some(credential),
         }
     }
@@ -140,7 +141,7 @@ impl Caller {
         let engine = app.tenants.open(&person.tenant()).await?;
         let signed_out = match proof {
             Proof::Cookie(cookie) => Some(app.access.until_signed_out(cookie)),
-            Proof::Server | Proof::ApiToken(_) | Proof::AccountCookie(_) | Proof::AccountBearer(_) => None,
+            Proof::Server | Proof::ApiToken(..) | Proof::AccountCookie(_) | Proof::AccountBearer(_) => None,
         };
         let is_page = has_secret(app, headers, &proof);
         let has_wrong_secret = !is_page && headers.contains_key(SECRET_HEADER);
@@ -162,7 +163,7 @@ impl Caller {
     pub fn client_key(&self) -> String {
         match &self.proof {
             Proof::Server | Proof::Cookie(_) => "server".to_owned(),
-            Proof::ApiToken(id) => format!("token {id}"),
+            Proof::ApiToken(id, _) => format!("token {id}"),
             Proof::AccountCookie(credential) | Proof::AccountBearer(credential) => match credential {
                 Credential::SignIn(_) => "sign-in".to_owned(),
                 Credential::AccessToken { id, .. } => format!("token {id}"),
@@ -184,15 +185,16 @@ impl Caller {
     }
 
     /// Requires that the credential can change something. The guard has checked it for every request but the handshake of a
-    /// WebSocket.
+    /// WebSocket and those to the MCP server, whose method does not say what they do.
     ///
     /// # Errors
     /// Returns `read_only_token` if it can only read.
     pub fn require_change(&self) -> Result<(), ApiError> {
-        match self.proof.credential() {
-            Some(credential) if !credential.may_change() => Err(ApiError::read_only_token()),
-            Some(_) | None => Ok(()),
-        }
+        let may_change = match &self.proof {
+            Proof::ApiToken(_, scope) => *scope != ApiTokenScope::Read,
+            proof => proof.credential().is_none_or(Credential::may_change),
+        };
+        if may_change { Ok(()) } else { Err(ApiError::read_only_token()) }
     }
 
     /// Returns who saves a text by this request.
@@ -260,6 +262,6 @@ fn is_page_secret(app: &App, secret: &str, proof: &Proof) -> bool {
         Proof::Server | Proof::Cookie(_) => app.secret.is(secret, None),
         Proof::AccountCookie(Credential::SignIn(sign_in)) => app.secret.is(secret, Some(&sign_in.id)),
         // Only a browser that has signed in has the page.
-        Proof::ApiToken(_) | Proof::AccountCookie(Credential::AccessToken { .. }) | Proof::AccountBearer(_) => false,
+        Proof::ApiToken(..) | Proof::AccountCookie(Credential::AccessToken { .. }) | Proof::AccountBearer(_) => false,
     }
 }

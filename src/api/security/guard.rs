@@ -12,22 +12,21 @@ use axum::response::{IntoResponse, Response};
 use crate::api::app::App;
 use crate::api::conversations::envelope::{envelope_error, is_enveloped};
 use crate::api::error::ApiError;
+use crate::api::mcp::authentication::{PROTECTED_RESOURCE, PROTECTED_RESOURCE_OF_MCP, challenge, with_challenge};
 use crate::api::openai::error::openai_error;
 use crate::api::rejection::normalize_error_response;
-use crate::api::security::access::{ApiCredential, CookieDigest, Credentials};
+use crate::api::security::access::{CookieDigest, Credentials};
 use crate::api::security::audit;
 use crate::api::security::caller::{Identity, Proof};
 use crate::api::security::client::{Client, Peer};
 use crate::api::security::person::Person;
+use crate::api::security::program::{ProgramDoor, program, shows_api_token};
 use crate::api::security::proxy_user::ProxyUser;
 use crate::domain::Account;
 use crate::engine::people::{Credential, NotAccepted, People};
-use crate::store::API_TOKEN_PREFIX;
 
 /// What the paths that take a form begin with: any site could send one to them, but not with our `Origin`.
 const PROJECTS: &str = "/api/projects/";
-/// What the paths of the OpenAI API begin with.
-const OPENAI: &str = "/v1";
 /// The path at which a request becomes a WebSocket.
 const SOCKET: &str = "/ws";
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -35,7 +34,8 @@ const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let is_enveloped = is_enveloped(request.uri().path());
-    let is_openai = is_openai(request.uri().path());
+    let door = ProgramDoor::of(request.uri().path());
+    let challenge = (door == Some(ProgramDoor::Mcp)).then(|| challenge(&app, &request));
     let is_strict = is_strictly_https(&request);
     let answer = match check(&app, &request) {
         Ok(identity) => {
@@ -44,13 +44,17 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
             }
             let path = request.uri().path();
             let is_api =
-                path.starts_with("/api") || is_openai || path == SOCKET || path == crate::api::aliases::OPERATIONS;
+                path.starts_with("/api") || door.is_some() || path == SOCKET || path == crate::api::aliases::OPERATIONS;
             let answer = audit::recorded(&app, request, next).await;
             if is_api { normalize_error_response(answer).await } else { answer }
         }
         Err(error) => error.into_response(),
     };
-    let answer = if is_openai { openai_error(answer) } else { answer };
+    let answer = if door == Some(ProgramDoor::OpenAi) { openai_error(answer) } else { answer };
+    let answer = match challenge {
+        Some(challenge) => with_challenge(answer, &challenge),
+        None => answer,
+    };
     let mut answer = harden(if is_enveloped { envelope_error(answer) } else { answer });
     if is_strict {
         answer.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, STRICT);
@@ -102,8 +106,8 @@ fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
     if changes && *request.method() != Method::DELETE {
         check_type(request)?;
     }
-    if is_openai(request.uri().path()) {
-        return program(app, request).map(Some);
+    if let Some(door) = ProgramDoor::of(request.uri().path()) {
+        return program(app, request, door).map(Some);
     }
     if app.people.is_none() && shows_api_token(headers) {
         return Err(ApiError::ask_token());
@@ -131,49 +135,10 @@ pub(super) fn identified(app: &App, request: &Request) -> Result<Identity, ApiEr
     }
 }
 
-/// Identifies a program that uses the OpenAI API. No cookie counts, so that no page of another site can have the browser of a
-/// person spend tokens.
-fn program(app: &App, request: &Request) -> Result<Identity, ApiError> {
-    let headers = request.headers();
-    let mut given = headers.get_all(header::AUTHORIZATION).iter();
-    let bearer = match (given.next(), given.next()) {
-        (None, _) if app.people.is_none() && app.access.is_api_open() => return Ok(owner(Proof::Server)),
-        (None, _) | (Some(_), Some(_)) => return Err(ApiError::no_api_token()),
-        (Some(value), None) => value.to_str().ok().and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default(),
-    };
-    if let Some(people) = &app.people {
-        let identity = member(app, people, request)?;
-        return match identity.proof.credential() {
-            Some(credential) if !credential.may_change() => Err(ApiError::read_only_token()),
-            Some(_) | None => Ok(identity),
-        };
-    }
-    if app.access.is_api_open() {
-        // SDKs send whatever they are configured with.
-        return Ok(owner(Proof::Server));
-    }
-    let known = app.access.api_token(bearer, source(app, request)).map_err(ApiError::too_many_tries)?;
-    match known {
-        Some(ApiCredential::Server) => Ok(owner(Proof::Server)),
-        Some(ApiCredential::Token(id)) => Ok(owner(Proof::ApiToken(id))),
-        None => Err(ApiError::no_api_token()),
-    }
-}
-
-/// Returns whether a path is one of the OpenAI API.
-fn is_openai(path: &str) -> bool {
-    path.strip_prefix(OPENAI).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// Returns whether a request carries a token of the OpenAI API.
-fn shows_api_token(headers: &HeaderMap) -> bool {
-    let mut given = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| value.to_str().ok());
-    given.any(|value| value.strip_prefix("Bearer ").is_some_and(|token| token.starts_with(API_TOKEN_PREFIX)))
-}
-
 /// Checks the credential of an account: a bearer token, if there is one, otherwise a cookie.
-fn member(app: &App, people: &People, request: &Request) -> Result<Identity, ApiError> {
+pub(super) fn member(app: &App, people: &People, request: &Request) -> Result<Identity, ApiError> {
     let headers = request.headers();
+    let door = ProgramDoor::of(request.uri().path());
     let named = proxy_user(app, Peer::of(request.extensions()), headers)?;
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let identified = match (given.next(), given.next()) {
@@ -187,10 +152,13 @@ fn member(app: &App, people: &People, request: &Request) -> Result<Identity, Api
         (Some(_), Some(_)) => Err(NotAccepted::SignedOut),
     };
     match identified {
-        Ok((_, Proof::AccountBearer(credential))) if !credential.may_change() && !reads(request) => {
+        // What a request to the MCP server does is in its body.
+        Ok((_, Proof::AccountBearer(credential)))
+            if !credential.may_change() && !reads(request) && door != Some(ProgramDoor::Mcp) =>
+        {
             Err(ApiError::read_only_token())
         }
-        Ok((_, Proof::AccountBearer(credential))) if credential.only_asks() && !is_openai(request.uri().path()) => {
+        Ok((_, Proof::AccountBearer(credential))) if credential.only_asks() && door.is_none() => {
             Err(ApiError::ask_token())
         }
         Ok((person, proof)) => Ok(Identity { person, proof }),
@@ -263,7 +231,7 @@ fn takes_form(request: &Request) -> bool {
 }
 
 /// Returns the identity of the owner: this server serves one person.
-fn owner(proof: Proof) -> Identity {
+pub(super) fn owner(proof: Proof) -> Identity {
     Identity { person: Person::Owner, proof }
 }
 
@@ -287,7 +255,7 @@ fn authorised(app: &App, request: &Request) -> Result<Identity, ApiError> {
 }
 
 /// Returns the address of the client.
-fn source(app: &App, request: &Request) -> IpAddr {
+pub(super) fn source(app: &App, request: &Request) -> IpAddr {
     Client::of(&app.access.proxies, Peer::of(request.extensions()), request.headers()).address
 }
 
@@ -318,6 +286,8 @@ const PUBLIC: &[Public] = &[
     Public::Page("/health"),
     Public::Action("/api/login"),
     Public::Page("/api/auth/mode"),
+    Public::Page(PROTECTED_RESOURCE),
+    Public::Page(PROTECTED_RESOURCE_OF_MCP),
     Public::Action("/api/auth/login"),
     // Needs the header of a trusted proxy instead.
     Public::Action("/api/auth/proxy"),

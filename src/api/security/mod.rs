@@ -7,4 +7,5 @@ pub mod client;
 pub mod guard;
 pub mod login;
 pub mod person;
+pub mod program;
 pub mod proxy_user;

@@ -14,16 +14,16 @@ use crate::store::ServerContact;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum silence of a server: an idle stream has a comment every 15 seconds.
-const SILENCE: Duration = Duration::from_secs(60);
+pub(super) const SILENCE: Duration = Duration::from_secs(60);
 /// Maximum wait for the works before an answer.
 const QUEUED: Duration = Duration::from_secs(3600);
 /// Maximum length of an event, in bytes.
-const MAX_EVENT: usize = 64 << 20;
+pub(super) const MAX_EVENT: usize = 64 << 20;
 const SECRET: HeaderName = HeaderName::from_static("x-miniclaw-secret");
 
 pub struct Client {
     http: reqwest::Client,
-    base: Url,
+    pub(super) base: Url,
 }
 
 /// What a server refused, or why it could not be asked.
@@ -66,12 +66,21 @@ impl Client {
         Ok(Self { http, base })
     }
 
+    /// Returns the address of the server's page.
+    pub fn page(&self) -> &Url {
+        &self.base
+    }
+
     pub async fn get(&self, path: &str) -> Result<Value, Refused> {
         self.json(self.request(Method::GET, path)).await
     }
 
     pub async fn put(&self, path: &str, body: Value) -> Result<Value, Refused> {
         self.json(self.request(Method::PUT, path).json(&body)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Result<Value, Refused> {
+        self.json(self.request(Method::DELETE, path)).await
     }
 
     pub async fn post(&self, path: &str, body: Value) -> Result<Value, Refused> {
@@ -89,7 +98,7 @@ impl Client {
         Ok(Frames { response, base: self.base.clone(), bytes: Vec::new() })
     }
 
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    pub(super) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let mut url = self.base.clone();
         let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
         if let Ok(mut segments) = url.path_segments_mut() {
@@ -124,7 +133,7 @@ impl Client {
     }
 }
 
-fn unreachable(base: &Url, error: &reqwest::Error) -> Refused {
+pub(super) fn unreachable(base: &Url, error: &reqwest::Error) -> Refused {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
@@ -132,7 +141,7 @@ fn unreachable(base: &Url, error: &reqwest::Error) -> Refused {
     Refused::Unreachable { base: base.clone(), cause: cause.to_string() }
 }
 
-fn silent(base: &Url) -> Refused {
+pub(super) fn silent(base: &Url) -> Refused {
     Refused::Unreachable { base: base.clone(), cause: "it took too long".to_owned() }
 }
 

@@ -1,6 +1,7 @@
 //! The server that answers: the one that runs on the home, or one that is started for the time of the answer.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use tokio::sync::oneshot;
@@ -13,7 +14,7 @@ use crate::server::{self, ServerOptions, SignIn};
 use crate::store::{ServerContact, is_unused, running_server};
 
 pub struct Host {
-    pub client: Client,
+    pub client: Arc<Client>,
     own: Option<OwnServer>,
 }
 
@@ -27,7 +28,7 @@ impl Host {
     /// Returns the server at an address.
     pub fn at(url: &Url) -> anyhow::Result<Self> {
         let contact = ServerContact { url: url.to_string(), secret: None };
-        Ok(Self { client: Client::new(&contact, token_of_person().as_deref())?, own: None })
+        Ok(Self { client: Client::new(&contact, token_of_person().as_deref())?.into(), own: None })
     }
 
     /// Returns the server that runs on a home, or starts one.
@@ -38,14 +39,14 @@ impl Host {
         if let Some(contact) = running_server(home)? {
             // A server of several people has no secret for everybody.
             let token = token_of_person().filter(|_| contact.secret.is_none());
-            return Ok(Self { client: Client::new(&contact, token.as_deref())?, own: None });
+            return Ok(Self { client: Client::new(&contact, token.as_deref())?.into(), own: None });
         }
         keep_memory_private()?;
         open_as_many_files_as_allowed();
         let own = OwnServer::start(home).await?;
         let contact = running_server(home)?.context("the server that was started has gone")?;
         let token = token_of_person().filter(|_| contact.secret.is_none());
-        Ok(Self { client: Client::new(&contact, token.as_deref())?, own: Some(own) })
+        Ok(Self { client: Client::new(&contact, token.as_deref())?.into(), own: Some(own) })
     }
 
     /// Ends the server that was started.

@@ -2,8 +2,9 @@
 //! exit code says how it ended. It is a client of the running server, or of one that it starts for the time of the answer.
 
 mod answer;
-mod client;
-mod host;
+pub mod client;
+pub mod host;
+pub mod mcp_messages;
 mod question;
 mod schema;
 
@@ -18,8 +19,8 @@ use serde_json::{Value, json};
 use url::Url;
 
 use self::answer::{AnswerEnd, Output};
-pub use self::client::Client;
-pub use self::host::Host;
+use self::client::Client;
+use self::host::Host;
 use self::question::Question;
 use self::schema::AnswerSchema;
 use super::home_dir;

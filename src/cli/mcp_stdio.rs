@@ -1,0 +1,176 @@
+//! `miniclaw mcp`: the MCP server on standard input and output, for programs that start their MCP servers. It passes messages on
+//! to the running server, or to one that it starts for the time. Nothing but messages goes to standard output.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Write, stdin, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use url::Url;
+
+use super::ask::client::Client;
+use super::ask::host::Host;
+use super::ask::mcp_messages::error_message;
+use super::home_dir;
+use super::serve::stop_signal;
+
+/// Maximum length of a message, in bytes.
+const MAX_LINE: usize = 4 << 20;
+/// How long requests go on when standard input has ended.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+const PARSE_ERROR: i64 = -32_700;
+const INVALID_REQUEST: i64 = -32_600;
+const SERVER_ERROR: i64 = -32_000;
+
+/// Runs the command.
+pub fn run(home: Option<PathBuf>, server: Option<Url>) -> anyhow::Result<ExitCode> {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("MINICLAW_LOG").unwrap_or_else(|_| "error".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let done = runtime.block_on(async {
+        let host = match &server {
+            Some(url) => Host::at(url)?,
+            None => Host::of_home(&home_dir(home)).await?,
+        };
+        let stopped = stop_signal()?;
+        let relay = Relay { client: host.client.clone(), out: write_lines(), version: Arc::default() };
+        tokio::select! {
+            () = relay.run(read_lines()) => {}
+            () = stopped => {}
+        }
+        host.stop().await;
+        Ok(ExitCode::SUCCESS)
+    });
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    done
+}
+
+/// Returns the lines of standard input, each with whether it is complete and short enough.
+pub fn read_lines() -> mpsc::Receiver<Result<Vec<u8>, &'static str>> {
+    let (lines, received) = mpsc::channel(16);
+    // A thread of its own: reading from a terminal or a pipe cannot be cancelled.
+    std::thread::spawn(move || {
+        let mut input = stdin().lock();
+        loop {
+            let mut line = Vec::new();
+            let mut limited = std::io::Read::take(&mut input, MAX_LINE as u64 + 1);
+            let read = match limited.read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => break,
+                Ok(_) if line.len() > MAX_LINE => {
+                    let _ = input.skip_until(b'\n');
+                    Err("a message is longer than 4 MiB")
+                }
+                Ok(_) => Ok(line),
+            };
+            if lines.blocking_send(read).is_err() {
+                break;
+            }
+        }
+    });
+    received
+}
+
+/// Returns where messages for standard output go. They are written one after the other, each on a line.
+pub fn write_lines() -> mpsc::Sender<Value> {
+    let (messages, mut received) = mpsc::channel::<Value>(64);
+    std::thread::spawn(move || {
+        while let Some(message) = received.blocking_recv() {
+            let mut out = stdout().lock();
+            if writeln!(out, "{message}").and_then(|()| out.flush()).is_err() {
+                break;
+            }
+        }
+    });
+    messages
+}
+
+/// What passes messages on.
+#[derive(Clone)]
+struct Relay {
+    client: Arc<Client>,
+    out: mpsc::Sender<Value>,
+    /// The revision that `initialize` agreed on.
+    version: Arc<Mutex<Option<String>>>,
+}
+
+impl Relay {
+    /// Passes messages on until there are no more.
+    async fn run(&self, mut lines: mpsc::Receiver<Result<Vec<u8>, &'static str>>) {
+        let mut tasks = JoinSet::new();
+        let mut pending: HashMap<String, tokio::task::AbortHandle> = HashMap::new();
+        loop {
+            let line = tokio::select! {
+                line = lines.recv() => line,
+                () = self.out.closed() => None,
+            };
+            let Some(line) = line else { break };
+            let message = match line.map(|line| serde_json::from_slice::<Value>(&line)) {
+                Ok(Ok(message)) => message,
+                Ok(Err(error)) => {
+                    self.refuse(PARSE_ERROR, &format!("the message is no JSON: {error}")).await;
+                    continue;
+                }
+                Err(wrong) => {
+                    self.refuse(INVALID_REQUEST, wrong).await;
+                    continue;
+                }
+            };
+            pending.retain(|_, task| !task.is_finished());
+            match (message.get("id"), message["method"].as_str()) {
+                (Some(id), Some(_)) => {
+                    let (id, relay) = (id.to_string(), self.clone());
+                    pending.insert(id, tasks.spawn(async move { relay.answer(message).await }));
+                }
+                // Closing the request is what cancels it over HTTP.
+                (None, Some("notifications/cancelled")) => {
+                    let cancelled = pending.remove(&message["params"]["requestId"].to_string());
+                    cancelled.into_iter().for_each(|task| task.abort());
+                }
+                // The server keeps nothing between requests, so that other notifications change nothing.
+                (None, Some(_)) => {}
+                (_, None) if message.is_object() && message.get("id").is_some() => {}
+                (_, None) => self.refuse(INVALID_REQUEST, "a message is an object with a method").await,
+            }
+        }
+        let last = async { while tasks.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(LAST_ANSWERS, last).await;
+    }
+
+    async fn refuse(&self, code: i64, message: &str) {
+        let _ = self.out.send(error_message(&Value::Null, code, message)).await;
+    }
+
+    /// Sends a request and passes on what answers it.
+    async fn answer(&self, request: Value) {
+        if let Err(error) = self.pass_on(&request).await {
+            let message = error_message(&request["id"], SERVER_ERROR, &format!("{error:#}"));
+            let _ = self.out.send(message).await;
+        }
+    }
+
+    async fn pass_on(&self, request: &Value) -> anyhow::Result<()> {
+        let version = self.version.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_initialize = request["method"] == "initialize";
+        let mut messages = self.client.mcp(request, version.as_deref().filter(|_| !is_initialize)).await?;
+        let mut is_answered = false;
+        while let Some(mut message) = messages.next().await? {
+            let is_answer = message.get("result").is_some() || message.get("error").is_some();
+            if is_answer && message["id"].is_null() {
+                message["id"] = request["id"].clone();
+            }
+            is_answered |= is_answer;
+            if is_initialize && let Some(agreed) = message["result"]["protocolVersion"].as_str() {
+                *self.version.lock().unwrap_or_else(PoisonError::into_inner) = Some(agreed.to_owned());
+            }
+            if self.out.send(message).await.is_err() {
+                return Ok(());
+            }
+        }
+        if is_answered { Ok(()) } else { Err(anyhow::anyhow!("the server ended the stream before it answered")) }
+    }
+}
