@@ -1,5 +1,6 @@
-//! The command line: serve, ask, mcp, init, doctor, verify, skills, people, token, eval, openapi, mock-llm.
+//! The command line: serve, ask, mcp, acp, init, doctor, verify, skills, people, token, eval, openapi, mock-llm.
 
+mod acp;
 mod ask;
 mod doctor;
 mod eval;
@@ -43,6 +44,8 @@ enum Command {
     /// Serve the Model Context Protocol on standard input and output, for programs that start their MCP servers; or list, add,
     /// confirm and remove the MCP servers that the agent uses, and call their tools.
     Mcp(mcp::McpArguments),
+    /// Serve the Agent Client Protocol on standard input and output: for editors.
+    Acp(acp::AcpArguments),
     /// Create a starter home.
     Init {
         /// The folder; created if it does not exist. Existing files are kept.
@@ -83,6 +86,7 @@ pub fn run() -> ExitCode {
         Command::Serve(serve) => serve::serve(&serve),
         Command::Ask(arguments) => ask::run(&arguments),
         Command::Mcp(arguments) => mcp::run(arguments),
+        Command::Acp(arguments) => acp::run(&arguments),
         Command::Init { dir } => init::init(&dir),
         Command::Doctor { home, needs_model: true } => doctor::needs_model(&home_dir(home)),
         Command::Doctor { home, needs_model: false } => doctor::doctor(&home_dir(home)),

@@ -314,8 +314,16 @@ async fn unlisted_paths_need_the_token() {
 
     let mut checked = 0;
     for (path, methods) in document["paths"].as_object().unwrap() {
-        let public =
-            ["/health", "/api/login", "/api/auth/mode", "/api/auth/login", "/api/auth/register", "/api/auth/proxy"];
+        let public = [
+            "/health",
+            "/api/login",
+            "/api/auth/mode",
+            "/api/auth/login",
+            "/api/auth/register",
+            "/api/auth/proxy",
+            "/.well-known/oauth-protected-resource",
+            "/.well-known/oauth-protected-resource/mcp",
+        ];
         for method in methods.as_object().unwrap().keys().filter(|_| !public.contains(&path.as_str())) {
             let (method, path) = (method.to_uppercase(), path.replace("{id}", "s"));
             let is_files = method == "POST" && path.starts_with("/api/projects/") && path.ends_with("/files");

@@ -13,6 +13,8 @@ mod thorough;
 mod transcript;
 mod world;
 
+mod acp;
+mod acp_editor;
 mod adopted;
 mod any_calls;
 mod apis;
