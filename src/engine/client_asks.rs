@@ -30,7 +30,9 @@ impl Engine {
             // One at a time, so that the same request twice at once begins one work.
             let turn = engine.tenant.client_turns.lock().await;
             let ClientAsk { session, prompt } = asked;
-            let found = match engine.running_repeat(&prompt).await {
+            let repeated = engine.running_repeat(&prompt).await;
+            let is_repeated = repeated.is_some();
+            let found = match repeated {
                 Some(found) => found,
                 None => {
                     let message = NewMessage { prompt, key: None, when: When::Next };
@@ -39,7 +41,12 @@ impl Engine {
                 }
             };
             drop(turn);
-            engine.watch_client_work(found, over).await
+            let mut watched = engine.watch_client_work(found, over).await?;
+            if is_repeated {
+                // Only the request that began a work stops it.
+                watched.hold.release();
+            }
+            Ok(watched)
         });
         begun.await.map_err(|_| EngineError::Internal("beginning a work was cut off"))?
     }

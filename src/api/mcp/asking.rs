@@ -116,7 +116,8 @@ pub async fn call(
         Ok(turn) => turn,
         Err(error) => return Ok(failed(&error).into()),
     };
-    if detach {
+    // Only the request that began a work stops it.
+    if detach || repeated.is_some() {
         turn.hold.release();
     }
     let default = if repeated.is_some() { REPEATED_PATIENCE } else { PATIENCE };
