@@ -19,8 +19,8 @@ use super::ask::mcp_messages::error_message;
 use super::home_dir;
 use super::serve::stop_signal;
 
-/// Maximum length of a message, in bytes.
-const MAX_LINE: usize = 4 << 20;
+/// Maximum length of a message, in bytes: that of the body of a request.
+const MAX_LINE: usize = 24 << 20;
 /// How long requests go on when standard input has ended.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 const PARSE_ERROR: i64 = -32_700;
@@ -63,7 +63,7 @@ pub fn read_lines() -> mpsc::Receiver<Result<Vec<u8>, &'static str>> {
                 Ok(0) | Err(_) => break,
                 Ok(_) if line.len() > MAX_LINE => {
                     let _ = input.skip_until(b'\n');
-                    Err("a message is longer than 4 MiB")
+                    Err("a message is longer than 24 MiB")
                 }
                 Ok(_) => Ok(line),
             };

@@ -90,8 +90,11 @@ async fn folder_is_asked_about_once_and_edits_show_a_diff() {
     let last = editor.of("tool_call_update").pop().unwrap().clone();
     assert_eq!((&last["toolCallId"], &last["status"]), (&json!("c"), &json!("completed")));
 
-    // Another session in the same folder is not asked about it.
-    let session = editor.session(&path).await;
+    // Another session in the same folder is not asked about it, by whatever path it is named.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let link = elsewhere.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let session = editor.session(&link).await;
     let prompt = editor.prompt(&session, "Change it");
     let question = editor.until("session/request_permission").await;
     let content = question["params"]["toolCall"]["content"].as_array().unwrap().clone();

@@ -68,8 +68,8 @@ async fn pass_on(agent: &Agent, approval: &Approval, choice: Choice) {
         Choice::Withdrawn => return,
     };
     if let Err(error) = agent.client.post(&format!("api/approvals/{}", approval.id), body).await {
-        // It was answered on the page meanwhile, or has expired; the work tells what became of the call.
-        tracing::debug!(%error, "an answer of the editor did not count");
+        let text = format!("Your answer did not count: {error}. Questions that wait are on {}", agent.client.page());
+        agent.connection.update(approval.session_id.as_str(), updates::note(&text)).await;
     }
 }
 

@@ -102,6 +102,7 @@ pub fn plan_of(history: &Value) -> Option<SessionUpdate> {
 /// Returns an error if the cursor is not ours.
 pub async fn list(agent: &Agent, request: ListSessionsRequest) -> Result<ListSessionsResponse, AcpError> {
     let projects = folder::linked(agent).await?;
+    let wanted = request.cwd.map(absolute).transpose()?;
     let cursor = request.cursor.map(|cursor| checked(&cursor).map(|()| format!("&cursor={cursor}"))).transpose()?;
     let path = format!("api/conversations?limit={PAGE}{}", cursor.unwrap_or_default());
     let page = agent.client.get(&path).await?["data"].take();
@@ -114,7 +115,7 @@ pub async fn list(agent: &Agent, request: ListSessionsRequest) -> Result<ListSes
             .updated_at(item["updated_at"].as_str().map(str::to_owned));
         Some(info)
     });
-    let sessions = sessions.filter(|info| request.cwd.as_ref().is_none_or(|cwd| info.cwd == *cwd)).collect();
+    let sessions = sessions.filter(|info| wanted.as_ref().is_none_or(|cwd| info.cwd == *cwd)).collect();
     let next = page["next_cursor"].as_str().map(str::to_owned);
     Ok(ListSessionsResponse::new(sessions).next_cursor(next))
 }
@@ -152,9 +153,11 @@ fn checked(id: &str) -> Result<(), AcpError> {
     }
 }
 
+/// Returns the folder as it is linked: its whole path, without links.
 fn absolute(cwd: PathBuf) -> Result<PathBuf, AcpError> {
     match Path::is_absolute(&cwd) {
-        true => Ok(cwd),
+        // One that is not here is refused when it is linked.
+        true => Ok(cwd.canonicalize().unwrap_or(cwd)),
         false => Err(AcpError::invalid("cwd is an absolute path")),
     }
 }
