@@ -200,6 +200,24 @@ mod tests {
     }
 
     #[test]
+    fn limited_grant_reaches_its_hosts_only() {
+        let grants = EgressGrants::default();
+        let grant = grants.issue(1, None);
+        let holder = grants.holder(grant.proxy().split(['/', '@']).nth(2).unwrap()).unwrap();
+        assert!(holder.may_reach("example.com", 443));
+        grant.limit_to(vec!["API.example.com".to_owned(), "other.test:8443".to_owned()]);
+        for (name, port, may) in [
+            ("api.example.com", 443, true),
+            ("example.com", 443, false),
+            ("x.api.example.com", 443, false),
+            ("other.test", 8443, true),
+            ("other.test", 443, false),
+        ] {
+            assert_eq!(holder.may_reach(name, port), may, "{name}:{port}");
+        }
+    }
+
+    #[test]
     fn grant_expires_with_its_command() {
         let grants = EgressGrants::default();
         let (one, other) = (grants.issue(1, None), grants.issue(1, None));

@@ -1,7 +1,6 @@
 //! Which tools a person lets the model use, within what the configuration of the server allows.
 
 use super::{EngineError, Tenant};
-use crate::domain::mcp::server_prefix;
 use crate::tools::built_in;
 
 /// Why a tool was not switched.
@@ -22,8 +21,9 @@ impl Tenant {
     /// # Errors
     /// Returns [`ChoiceRefused::Forbidden`] if a tool is to be on that is off for everybody.
     pub async fn choose_tool(&self, name: &str, choice: Option<bool>) -> Result<(), ChoiceRefused> {
-        let is_of_server = server_prefix(name).is_some();
-        if built_in(name).is_none() && !is_of_server {
+        // A choice for a tool that is gone can be taken back.
+        let is_chosen = || choice.is_none() && self.home.tool_choices().contains_key(name);
+        if built_in(name).is_none() && !self.mcp.has_tool(name).await && !is_chosen() {
             return Err(ChoiceRefused::Unknown);
         }
         if choice == Some(true) && self.runtime.config().tools.is_forbidden(name) {

@@ -63,9 +63,9 @@ fn id_maps() -> [&'static str; 2] {
 /// Returns whether another user can reach all paths of the job request as they are: other users can traverse every parent
 /// folder.
 pub fn other_user_can_run(request: &JobRequest) -> bool {
-    let writable = std::iter::once(&request.cwd).chain(&request.writable);
+    let mut writable = std::iter::once(&request.cwd).chain(&request.writable);
     let reaches = |folder: &PathBuf| other_user_can_traverse(folder);
-    writable.into_iter().all(reaches) && request.readable.iter().all(|path| lets_others_through(path))
+    writable.all(reaches) && request.readable.iter().all(|path| lets_others_through(path))
 }
 
 /// Returns whether another user can reach this folder; the folder itself will belong to that user.

@@ -453,6 +453,25 @@ async fn policy_is_that_of_the_entry_and_of_the_configuration() {
 }
 
 #[tokio::test]
+async fn single_tool_is_switched_off_and_on() {
+    let world = World::new(script([says(["Yes."]), says(["Yes."])])).await;
+    let server = world.serve().await;
+    confirmed(&server, "pets", entry("modern", json!({"load": "always"}))).await;
+    trust(&server, "pets", &["echo", "odd"]).await;
+    let choose = async |name: &str, enabled: Value| {
+        server.as_page("PATCH", &format!("/api/tools/{name}"), json!({"enabled": enabled})).await.status()
+    };
+    assert_eq!(choose("mcp__pets__echo", json!(false)).await, 200);
+    assert_eq!(choose("mcp__pets__nothing", json!(false)).await, 404);
+    server.chat("s", "go").await;
+    let offered = world.asked().pop().unwrap()["tools"].to_string();
+    assert!(!offered.contains("mcp__pets__echo") && offered.contains("mcp__pets__odd"), "{offered}");
+    assert_eq!(choose("mcp__pets__echo", Value::Null).await, 200);
+    server.chat("s", "go on").await;
+    assert!(world.asked().pop().unwrap()["tools"].to_string().contains("mcp__pets__echo"));
+}
+
+#[tokio::test]
 async fn values_of_variables_are_for_the_page_only() {
     let world = World::new(script([])).await;
     assert!(CONFIG.contains("unattended"));

@@ -29,9 +29,10 @@ use tokio_util::sync::CancellationToken;
 use self::server::Server;
 use self::tool::McpTool;
 use super::{LiveOutput, Tool, ToolSet};
-use crate::domain::mcp::{McpEntry, McpLoad};
+use crate::domain::mcp::{McpEntry, McpLoad, offered_name, server_prefix};
 use crate::domain::visible::visible;
 use crate::domain::{FileStamp, ToolAnswer};
+use crate::store::sha256;
 
 pub use self::pins::PinState;
 pub use self::server::Shared as McpParts;
@@ -138,6 +139,18 @@ impl McpServers {
 
     fn server(&self, name: &str) -> Option<Arc<Server>> {
         self.servers().into_iter().find(|server| server.name() == name)
+    }
+
+    /// Returns whether a server lists a tool that the model has under this name, or would have if it were trusted.
+    pub async fn has_tool(&self, offered_as: &str) -> bool {
+        self.refresh().await;
+        let lists = |server: &Arc<Server>| {
+            let listed = server.listed();
+            let mut names =
+                listed.iter().flat_map(|listed| listed.tools.iter().map(|tool| tool.definition.name.as_str()));
+            names.any(|name| offered_name(server.name(), name, sha256) == offered_as)
+        };
+        server_prefix(offered_as).is_some() && self.servers().iter().any(lists)
     }
 
     async fn found(&self, name: &str) -> Result<Arc<Server>, String> {

@@ -31,13 +31,16 @@ const FRESH: Duration = Duration::from_secs(300);
 const RELIST: Duration = Duration::from_secs(2);
 const CALL: RequestLimits = RequestLimits { silence: Duration::from_secs(60), total: Duration::from_secs(600) };
 
+/// Returns a variable by its name.
+pub type ReadVariable = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// What all servers of a home share.
 pub struct Shared {
     pub home: Home,
     /// What runs programs; `None` where no command may run.
     pub sandbox: Option<Sandbox>,
     /// Returns a variable of the home's environment.
-    pub variable: Box<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    pub variable: ReadVariable,
     /// Hosts on this machine or a private network that may be reached anyway.
     pub allow_hosts: Vec<String>,
     /// Whether the servers of this machine may be reached: those of one person are theirs.
