@@ -79,10 +79,6 @@ impl Client {
         self.json(self.request(Method::PUT, path).json(&body)).await
     }
 
-    pub async fn delete(&self, path: &str) -> Result<Value, Refused> {
-        self.json(self.request(Method::DELETE, path)).await
-    }
-
     pub async fn post(&self, path: &str, body: Value) -> Result<Value, Refused> {
         self.json(self.request(Method::POST, path).json(&body)).await
     }
