@@ -323,8 +323,7 @@ async fn server_leaves_no_process_and_floods_nothing() {
     assert_eq!(calls("flood").await.ok()["text"], "flooded");
     assert!(calls("endless").await.text().contains("over 4 MiB"));
     assert_eq!(calls("fork").await.ok()["text"], "forked");
-    let left = format!("storage/mcp/pets/child");
-    assert!(world.path(&left).exists());
+    assert!(world.path("storage/mcp/pets/child").exists());
     let marker = world.path("storage/mcp/pets").display().to_string();
     assert!(processes_in(&marker) > 0);
     server.terminate().await;
