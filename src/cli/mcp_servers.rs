@@ -1,7 +1,7 @@
 //! `miniclaw mcp list|add|trust|remove|call`: the MCP servers of a home, through the server that runs on it, or one that is
 //! started for the command.
 
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _, stdin};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -35,6 +35,9 @@ pub enum McpServersCommand {
         /// Trust all tools that can be used.
         #[arg(long, conflicts_with = "tools")]
         all_tools: bool,
+        /// Do not ask: whoever calls this has looked at what `list` prints.
+        #[arg(long)]
+        yes: bool,
     },
     /// Remove a server, with what was trusted of it.
     Remove { name: String },
@@ -84,7 +87,10 @@ async fn done(client: &Client, command: McpServersCommand) -> anyhow::Result<Exi
             }
             eprintln!("look at it, and confirm it with `miniclaw mcp trust NAME`");
         }
-        McpServersCommand::Trust { name, tools, all_tools } => return trust(client, &name, (tools, all_tools)).await,
+        McpServersCommand::Trust { name, tools, all_tools, yes } => {
+            let wanted = if all_tools { Wanted::AllTools } else { Wanted::of(tools) };
+            return trust(client, &name, wanted, yes).await;
+        }
         McpServersCommand::Remove { name } => {
             client.delete(&format!("api/mcp/{name}")).await?;
         }
@@ -99,34 +105,72 @@ async fn done(client: &Client, command: McpServersCommand) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-async fn trust(client: &Client, name: &str, (tools, all_tools): (Vec<String>, bool)) -> anyhow::Result<ExitCode> {
-    let listed = client.get("api/mcp").await?;
-    let server = found(&listed, name)?;
-    let listed = if tools.is_empty() && !all_tools {
-        client.post(&format!("api/mcp/{name}/trust"), json!({"sha256": server["sha256"]})).await?
-    } else {
-        let known: Vec<&Value> = server["tools"].as_array().into_iter().flatten().collect();
-        let is_wanted = |tool: &&Value| match all_tools {
-            true => tool["state"] != "unusable",
-            false => tools.iter().any(|wanted| tool["name"] == **wanted),
-        };
-        if let Some(missing) = tools.iter().find(|wanted| !known.iter().any(|tool| tool["name"] == ***wanted)) {
-            bail!("{name} has no tool {}", visible(missing));
+/// What a person trusts of a server.
+enum Wanted {
+    /// Its entry, so that it may be started.
+    Entry,
+    Tools(Vec<String>),
+    AllTools,
+}
+
+impl Wanted {
+    fn of(tools: Vec<String>) -> Self {
+        if tools.is_empty() { Self::Entry } else { Self::Tools(tools) }
+    }
+
+    fn contains(&self, tool: &Value) -> bool {
+        match self {
+            Self::Entry => false,
+            Self::Tools(names) => names.iter().any(|name| tool["name"] == **name),
+            Self::AllTools => tool["state"] != "unusable",
         }
-        let seen = known.into_iter().filter(is_wanted);
-        let seen: Vec<Value> =
-            seen.map(|tool| json!({"name": tool["definition"]["name"], "sha256": tool["sha256"]})).collect();
-        client.post(&format!("api/mcp/{name}/tools/trust"), json!({"tools": seen})).await?
+    }
+}
+
+/// Trusts exactly what is printed before the question.
+async fn trust(client: &Client, name: &str, wanted: Wanted, is_confirmed: bool) -> anyhow::Result<ExitCode> {
+    let mut server = found(&client.get("api/mcp").await?, name)?;
+    let known = server["tools"].as_array().cloned().unwrap_or_default();
+    if let Wanted::Tools(names) = &wanted
+        && let Some(missing) = names.iter().find(|name| !known.iter().any(|tool| tool["name"] == ***name))
+    {
+        bail!("{name} has no tool {}", visible(missing));
+    }
+    let shown: Vec<Value> = known.into_iter().filter(|tool| wanted.contains(tool)).collect();
+    let sent = match &wanted {
+        Wanted::Entry => ("trust", json!({"sha256": server["sha256"]})),
+        Wanted::Tools(_) | Wanted::AllTools => {
+            let seen = |tool: &Value| json!({"name": tool["definition"]["name"], "sha256": tool["sha256"]});
+            ("tools/trust", json!({"tools": shown.iter().map(seen).collect::<Vec<_>>()}))
+        }
     };
-    let server = found(&listed, name)?;
+    server["tools"] = Value::Array(shown);
+    print_server(&server);
+    if !is_confirmed && !confirmed()? {
+        eprintln!("Nothing was changed.");
+        return Ok(ExitCode::FAILURE);
+    }
+    let (path, body) = sent;
+    let server = found(&client.post(&format!("api/mcp/{name}/{path}"), body).await?, name)?;
     print_server(&server);
     Ok(if server["status"] == "failed" { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Asks the person at the terminal.
+fn confirmed() -> anyhow::Result<bool> {
+    if !stdin().is_terminal() {
+        bail!("look at this, and confirm it at a terminal or with --yes");
+    }
+    eprint!("Trust this? [y/N] ");
+    let mut answer = String::new();
+    stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// Reads the object that people paste: `{"mcpServers": {…}}`, or what is inside.
 fn pasted() -> anyhow::Result<Value> {
     let mut text = String::new();
-    std::io::stdin().take(1 << 20).read_to_string(&mut text)?;
+    stdin().take(1 << 20).read_to_string(&mut text)?;
     let pasted: Value = serde_json::from_str(&text).context("standard input is no JSON")?;
     Ok(if pasted["mcpServers"].is_object() { pasted } else { json!({"mcpServers": pasted}) })
 }

@@ -130,9 +130,11 @@ async fn command_line_adds_confirms_trusts_and_calls() {
     assert!(added.0 && added.1.contains("pets (unconfirmed)"), "{}", added.1);
     let early = run(&["call", "pets", "echo", r#"{"text": "x"}"#]).await;
     assert!(!early.0 && early.1.contains("nobody has confirmed"), "{}", early.1);
-    let trusted = run(&["trust", "pets"]).await;
+    let asked = run(&["trust", "pets"]).await;
+    assert!(!asked.0 && asked.1.contains("pets (unconfirmed)"), "it is only shown: {}", asked.1);
+    let trusted = run(&["trust", "pets", "--yes"]).await;
     assert!(trusted.0 && trusted.1.contains("pets (running)") && trusted.1.contains("new"), "{}", trusted.1);
-    let trusted = run(&["trust", "pets", "echo"]).await;
+    let trusted = run(&["trust", "pets", "echo", "--yes"]).await;
     assert!(trusted.0 && trusted.1.contains("trusted              echo"), "{}", trusted.1);
     assert!(!run(&["trust", "pets", "nothing"]).await.0);
     let called = run(&["call", "pets", "echo", r#"{"text": "x"}"#]).await;

@@ -9482,7 +9482,7 @@ export interface operations {
                     "application/json": components["schemas"]["EnvelopedError"];
                 };
             };
-            /** @description unknown_model; busy: another project can be chosen when it has answered */
+            /** @description busy: another project can be chosen when it has answered */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14810,7 +14810,7 @@ export interface operations {
                     "application/json": components["schemas"]["ModelChoice"];
                 };
             };
-            /** @description no_thinking_switch: this model cannot be told to think or not */
+            /** @description no_thinking_switch: this model cannot be told to think or not; unknown_model: it is none of those in GET /api/models */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14836,7 +14836,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description unknown_model: it is none of those in GET /api/models; confirm_loosening */
+            /** @description confirm_loosening */
             409: {
                 headers: {
                     [name: string]: unknown;
