@@ -283,7 +283,7 @@ async fn conversation_works_in_its_project_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn folder_that_another_program_deletes_is_missing_until_it_is_back() {
+async fn deleted_folder_is_missing_until_it_is_back() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
     let id = created(&server, "Tea").await;
