@@ -94,7 +94,7 @@ test-e5: embedder-e5 ## Tests of multilingual-e5-small, with the real weights
 
 # The programs are installed into a folder of their own.
 INTEROP := $(TARGET)/interop
-PROTOCOL_TESTS := tests/interop/test_mcp_server.py tests/interop/test_acp.py
+PROTOCOL_TESTS := $(addprefix tests/interop/,test_mcp.py test_mcp_server.py test_acp.py test_websocket.py)
 
 interop: frontend/dist/index.html ## Try the server with programs of others: the SDKs of Anthropic and OpenAI, llm, aider, the gateway LiteLLM, MCP servers, a WebSocket client, and clients of MCP and ACP
 	cargo build --locked --bin miniclaw
@@ -106,7 +106,7 @@ interop: frontend/dist/index.html ## Try the server with programs of others: the
 	"$(INTEROP)/protocols/bin/pip" install --quiet --disable-pip-version-check -r tests/interop/requirements-protocols.txt
 	npm install --prefix "$(INTEROP)/node" --no-audit --no-fund --silent openai@7.59.0 @modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31
 	MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" INTEROP_NODE_MODULES="$(abspath $(INTEROP))/node/node_modules" INTEROP_AIDER="$(abspath $(INTEROP))/aider/bin/aider" PYTHONDONTWRITEBYTECODE=1 "$(INTEROP)/bin/python" -m pytest -q -p no:cacheprovider tests/interop $(PROTOCOL_TESTS:%=--ignore=%)
-	MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" PYTHONDONTWRITEBYTECODE=1 "$(INTEROP)/protocols/bin/python" -m pytest -q -p no:cacheprovider $(PROTOCOL_TESTS)
+	MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" INTEROP_NODE_MODULES="$(abspath $(INTEROP))/node/node_modules" PYTHONDONTWRITEBYTECODE=1 "$(INTEROP)/protocols/bin/python" -m pytest -q -p no:cacheprovider $(PROTOCOL_TESTS)
 
 eval: build ## Measure retrieval on the data sets of an evaluation kit: make eval KIT=DIR
 	@test -n "$(KIT)" || { echo "Set KIT to the folder of the kit: make eval KIT=DIR"; exit 2; }
