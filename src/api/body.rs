@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use axum::Json;
-use axum::body::HttpBody as _;
+use axum::body::{Body, Bytes};
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, Request};
 use serde::de::value::MapAccessDeserializer;
@@ -18,9 +18,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = JsonRejection;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, JsonRejection> {
-        let read = match request.body().is_end_stream() {
+        let (parts, body) = request.into_parts();
+        // The layers around a body hide that it is empty.
+        let bytes = Bytes::from_request(Request::from_parts(parts.clone(), body), state).await?;
+        let read = match bytes.is_empty() {
             true => Json::from_bytes(b"{}"),
-            false => Json::from_request(request, state).await,
+            false => Json::from_request(Request::from_parts(parts, Body::from(bytes)), state).await,
         };
         read.map(|Json(Object(content))| Self(content))
     }
@@ -62,7 +65,7 @@ mod tests {
         if let Some(kind) = kind {
             request = request.header("content-type", kind);
         }
-        let request = request.body(axum::body::Body::from(body)).unwrap();
+        let request = request.body(Body::from(body)).unwrap();
         let read = JsonBody::<Named>::from_request(request, &()).await;
         read.map(|JsonBody(named)| named.name).map_err(|rejection| rejection.body_text())
     }

@@ -164,6 +164,12 @@ async fn refused_change_changes_nothing() {
     }
     let not_json = server.send("PATCH", &format!("{CONVERSATIONS}/{id}"), &[], b"{}").await;
     assert_eq!(refused(&not_json), (415, "not_json".to_owned()));
+    let array = patch(&server, &id, json!(["x"])).await;
+    assert_eq!(refused(&array), (400, "bad_json".to_owned()));
+    assert!(array.text().contains("a JSON object"), "{}", array.text());
+    assert_eq!(world.session(&id), before);
+    let without_body = server.send("POST", CONVERSATIONS, &[], b"").await;
+    assert_eq!(data(&without_body)["title"], "");
     assert_eq!(refused(&server.get(&format!("{CONVERSATIONS}/a.b")).await).0, 404);
     assert_eq!(refused(&server.put(CONVERSATIONS, json!({})).await), (405, "wrong_method".to_owned()));
     assert_eq!(refused(&server.get(&format!("{CONVERSATIONS}/{id}/none")).await).0, 404);

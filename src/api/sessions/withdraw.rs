@@ -55,7 +55,7 @@ pub async fn withdraw(
     Path(ids): Path<(String, String)>,
     request: Result<JsonBody<KeptFiles>, JsonRejection>,
 ) -> Result<Json<Withdrawal>, ApiError> {
-    change(&caller, ids, request?, Direction::Undo).await
+    change(&caller, ids, request, Direction::Undo).await
 }
 
 /// Reapplies a withdrawn work.
@@ -75,15 +75,17 @@ pub async fn reapply(
     Path(ids): Path<(String, String)>,
     request: Result<JsonBody<KeptFiles>, JsonRejection>,
 ) -> Result<Json<Withdrawal>, ApiError> {
-    change(&caller, ids, request?, Direction::Redo).await
+    change(&caller, ids, request, Direction::Redo).await
 }
 
 async fn change(
     caller: &Caller,
     (id, work_id): (String, String),
-    JsonBody(KeptFiles { keep }): JsonBody<KeptFiles>,
+    request: Result<JsonBody<KeptFiles>, JsonRejection>,
     direction: Direction,
 ) -> Result<Json<Withdrawal>, ApiError> {
+    let JsonBody(KeptFiles { keep }) =
+        request.map_err(|rejection| ApiError::bad_request("bad_json", rejection.body_text()))?;
     let keep = keep.iter().map(|path| EntryPath::parse(path)).collect::<Result<_, _>>()?;
     let request = WithdrawRequest { work_id: WorkId::new(work_id.as_str()), direction, keep };
     let files = caller.engine.withdraw(&SessionId::parse(&id)?, request).await?;
