@@ -27,7 +27,7 @@ use self::agent::Agent;
 use self::connection::Connection;
 use super::ask::host::Host;
 use super::home_dir;
-use super::mcp_stdio::{read_lines, write_lines};
+use super::lines::{read_lines, write_lines};
 use super::serve::stop_signal;
 
 #[derive(Args)]

@@ -8,6 +8,7 @@ import { ErrorText } from '@/components/ui/ErrorText'
 import { Visible } from '@/components/Visible'
 import { type Key, useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
+import { Json } from './Json'
 import { McpTools } from './McpTools'
 import { readable } from './pasted'
 
@@ -94,19 +95,5 @@ export function McpServerCard({ server, onRemoved }: { server: McpServer; onRemo
       ))}
       {server.tools.length > 0 && <McpTools server={server} />}
     </article>
-  )
-}
-
-/** All of a text, with what is invisible in it. */
-export function Json({ label, text }: { label: string; text: string }) {
-  return (
-    <div
-      role="group"
-      tabIndex={0}
-      aria-label={label}
-      className="scroll max-h-64 overflow-auto whitespace-pre-wrap rounded-md border bg-code p-2 font-mono text-[12px] [overflow-wrap:anywhere]"
-    >
-      <Visible text={text} />
-    </div>
   )
 }

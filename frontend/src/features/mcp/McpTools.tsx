@@ -8,7 +8,7 @@ import { ErrorText } from '@/components/ui/ErrorText'
 import { type Key, useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import { useFold } from '@/stores/folds'
-import { Json } from './McpServerCard'
+import { Json } from './Json'
 
 const STATE = {
   new: ['mcpToolNew', 'warn'],

@@ -2,7 +2,6 @@
 //! to the running server, or to one that it starts for the time. Nothing but messages goes to standard output.
 
 use std::collections::HashMap;
-use std::io::{BufRead, Write, stdin, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,14 +12,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use url::Url;
 
-use super::ask::client::Client;
-use super::ask::host::Host;
-use super::ask::mcp_messages::error_message;
-use super::home_dir;
-use super::serve::stop_signal;
+use crate::cli::ask::client::Client;
+use crate::cli::ask::host::Host;
+use crate::cli::ask::mcp_messages::error_message;
+use crate::cli::home_dir;
+use crate::cli::lines::{read_lines, write_lines};
+use crate::cli::serve::stop_signal;
 
-/// Maximum length of a message, in bytes: that of the body of a request.
-const MAX_LINE: usize = 24 << 20;
 /// How long requests go on when standard input has ended.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 const PARSE_ERROR: i64 = -32_700;
@@ -48,45 +46,6 @@ pub fn run(home: Option<PathBuf>, server: Option<Url>) -> anyhow::Result<ExitCod
     });
     runtime.shutdown_timeout(Duration::from_secs(1));
     done
-}
-
-/// Returns the lines of standard input, each with whether it is complete and short enough.
-pub fn read_lines() -> mpsc::Receiver<Result<Vec<u8>, &'static str>> {
-    let (lines, received) = mpsc::channel(16);
-    // A thread of its own: reading from a terminal or a pipe cannot be cancelled.
-    std::thread::spawn(move || {
-        let mut input = stdin().lock();
-        loop {
-            let mut line = Vec::new();
-            let mut limited = std::io::Read::take(&mut input, MAX_LINE as u64 + 1);
-            let read = match limited.read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => break,
-                Ok(_) if line.len() > MAX_LINE => {
-                    let _ = input.skip_until(b'\n');
-                    Err("a message is longer than 24 MiB")
-                }
-                Ok(_) => Ok(line),
-            };
-            if lines.blocking_send(read).is_err() {
-                break;
-            }
-        }
-    });
-    received
-}
-
-/// Returns where messages for standard output go. They are written one after the other, each on a line.
-pub fn write_lines() -> mpsc::Sender<Value> {
-    let (messages, mut received) = mpsc::channel::<Value>(64);
-    std::thread::spawn(move || {
-        while let Some(message) = received.blocking_recv() {
-            let mut out = stdout().lock();
-            if writeln!(out, "{message}").and_then(|()| out.flush()).is_err() {
-                break;
-            }
-        }
-    });
-    messages
 }
 
 /// What passes messages on.

@@ -1,17 +1,18 @@
 //! `miniclaw mcp`: without a subcommand, the agent as an MCP server; with one, the MCP servers that the agent uses.
 
+mod servers;
+mod stdio;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use url::Url;
 
-use super::{mcp_servers, mcp_stdio};
-
 #[derive(Args)]
 pub struct McpArguments {
     #[command(subcommand)]
-    command: Option<mcp_servers::McpServersCommand>,
+    command: Option<servers::McpServersCommand>,
     /// The home: that of the running server, or of one that runs as long as this command.
     #[arg(long, env = "MINICLAW_HOME", global = true)]
     home: Option<PathBuf>,
@@ -23,8 +24,8 @@ pub struct McpArguments {
 /// Runs the command.
 pub fn run(McpArguments { command, home, server }: McpArguments) -> anyhow::Result<ExitCode> {
     match (command, server) {
-        (None, server) => mcp_stdio::run(home, server),
-        (Some(command), None) => mcp_servers::run(command, home),
+        (None, server) => stdio::run(home, server),
+        (Some(command), None) => servers::run(command, home),
         (Some(_), Some(_)) => anyhow::bail!("--server cannot be used with a subcommand; give --home"),
     }
 }

@@ -9,9 +9,9 @@ use anyhow::{Context, anyhow, bail};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::ask::client::Client;
-use super::ask::host::Host;
-use super::home_dir;
+use crate::cli::ask::client::Client;
+use crate::cli::ask::host::Host;
+use crate::cli::home_dir;
 use crate::domain::visible::visible;
 
 #[derive(Subcommand)]
