@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::body::JsonBody;
 use super::error::{ApiError, ErrorBody};
 use super::security::caller::Caller;
 use crate::engine::mcp::McpRefused;
@@ -84,10 +85,10 @@ pub async fn mcp_servers(caller: Caller) -> Json<McpServerList> {
               (status = 403, body = ErrorBody)))]
 pub async fn add_mcp_servers(
     caller: Caller,
-    request: Result<Json<NewMcpServers>, JsonRejection>,
+    request: Result<JsonBody<NewMcpServers>, JsonRejection>,
 ) -> Result<Json<McpServerList>, ApiError> {
     caller.require_page()?;
-    let Json(NewMcpServers { servers }) = request?;
+    let JsonBody(NewMcpServers { servers }) = request?;
     caller.tenant().set_mcp_servers(servers.into_iter().collect()).await?;
     Ok(listed(&caller).await)
 }
@@ -110,10 +111,10 @@ pub async fn remove_mcp_server(caller: Caller, Path(name): Path<String>) -> Resu
 pub async fn trust_mcp_server(
     caller: Caller,
     Path(name): Path<String>,
-    request: Result<Json<SeenServer>, JsonRejection>,
+    request: Result<JsonBody<SeenServer>, JsonRejection>,
 ) -> Result<Json<McpServerList>, ApiError> {
     caller.require_page()?;
-    let Json(SeenServer { sha256 }) = request?;
+    let JsonBody(SeenServer { sha256 }) = request?;
     caller.tenant().trust_mcp_server(&name, &sha256, TrustedBy::Person).await?;
     Ok(listed(&caller).await)
 }
@@ -126,10 +127,10 @@ pub async fn trust_mcp_server(
 pub async fn trust_mcp_tools(
     caller: Caller,
     Path(name): Path<String>,
-    request: Result<Json<SeenTools>, JsonRejection>,
+    request: Result<JsonBody<SeenTools>, JsonRejection>,
 ) -> Result<Json<McpServerList>, ApiError> {
     caller.require_page()?;
-    let Json(SeenTools { tools }) = request?;
+    let JsonBody(SeenTools { tools }) = request?;
     let seen = tools.into_iter().map(|SeenTool { name, sha256 }| (name, sha256)).collect();
     caller.tenant().trust_mcp_tools(&name, seen, TrustedBy::Person).await?;
     Ok(listed(&caller).await)
@@ -154,10 +155,10 @@ pub async fn reconnect_mcp_server(caller: Caller, Path(name): Path<String>) -> R
 pub async fn call_mcp_tool(
     caller: Caller,
     Path(name): Path<String>,
-    request: Result<Json<McpCallRequest>, JsonRejection>,
+    request: Result<JsonBody<McpCallRequest>, JsonRejection>,
 ) -> Result<Json<McpCallResult>, ApiError> {
     caller.require_page()?;
-    let Json(McpCallRequest { tool, arguments }) = request?;
+    let JsonBody(McpCallRequest { tool, arguments }) = request?;
     let answer = caller.tenant().call_mcp_tool((&name, &tool), &Value::Object(arguments)).await?;
     Ok(Json(McpCallResult { ok: answer.ok, text: answer.text }))
 }
