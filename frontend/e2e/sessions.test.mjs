@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { expect } from '@playwright/test'
 import { withMiniclaw } from './fixtures.mjs'
 import { answers, ask, say, settled, shot, until } from './harness.mjs'
 
@@ -136,6 +137,7 @@ test('several conversations are selected, archived and deleted, with one undo', 
   await sidebar(page).getByRole('button', { name: 'More actions' }).click()
   await page.getByRole('menuitem', { name: 'Select multiple…' }).click()
   await boxes.getByText('0 selected').waitFor()
+  await expect(boxes.getByRole('checkbox').first()).toBeFocused()
   await box('Bee').focus()
   await page.keyboard.press('Space')
   await boxes.getByText('Ant', { exact: true }).click()
