@@ -95,7 +95,7 @@ const TABLE: &[(&str, &str, u16)] = &[
         "POST /api/sessions HTTP/1.1\r\nHost: <H>\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 2\r\n\r\n{}",
         415,
     ),
-    ("no body where one is needed", "POST /api/projects HTTP/1.1\r\nHost: <H>\r\nContent-Length: 0\r\n\r\n", 415),
+    ("no body where one is needed", "POST /api/projects HTTP/1.1\r\nHost: <H>\r\nContent-Length: 0\r\n\r\n", 400),
     ("no body", "POST /api/sessions/none/interrupt HTTP/1.1\r\nHost: <H>\r\n\r\n", 404),
     (
         "no body from another site",
