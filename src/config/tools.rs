@@ -140,7 +140,8 @@ mod tests {
             ("web_search", Some(false), false),
             ("weather", None, false),
             ("weather", Some(true), false),
-            ("mcp__x__y", Some(false), true),
+            ("mcp__x__y", None, true),
+            ("mcp__x__y", Some(false), false),
         ] {
             assert_eq!(tools.is_on_for(name, choice), is_on, "{name} {choice:?}");
         }
