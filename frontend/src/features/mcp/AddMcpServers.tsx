@@ -39,7 +39,7 @@ export function AddMcpServers({ onDone }: { onDone: () => void }) {
             rows={7}
             spellCheck={false}
             value={text}
-            placeholder={'{"mcpServers": {"memory": {"command": "…", "args": []}}}'}
+            placeholder={'{"mcpServers": {"time": {"command": "…", "args": []}}}'}
             onChange={event => setText(event.target.value)}
           />
         )}
