@@ -222,6 +222,7 @@ function errorCodes(source: string) {
 
 /** Codes without a translation, with the reason. */
 const EXCUSED: Record<string, string> = {
+  done: 'how an answer over /mcp ended, which is no error',
   disk_full: 'the page has a text for it in every language',
   unqueued: 'only an answer that is not streamed has it, and the page streams',
   work_failed: 'only an answer that is not streamed has it, and the page streams',
@@ -353,7 +354,7 @@ describe('why a call needs an approval', () => {
     const policy = rustSource('tools/policy.rs')
     const codes = [...policy.matchAll(/\basks\(\s*"(\w+)"/g)].map(([, code]) => code)
     expect(new Set(codes)).toEqual(
-      new Set(['persona', 'secrets', 'network', 'reads', 'outside', 'unfenced', 'configured']),
+      new Set(['definition', 'persona', 'secrets', 'network', 'reads', 'outside', 'unfenced', 'configured']),
     )
     for (const code of ['rehearsed', 'unrehearsed']) {
       expect(policy).toContain(`code: "${code}"`)
