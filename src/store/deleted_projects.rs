@@ -50,6 +50,7 @@ impl Home {
         if project.link.is_some() {
             return self.restore_link(&project);
         }
+        let _one_at_a_time = self.project_folders_lock();
         let workspaces = self.workspaces()?;
         let doing = || format!("restoring the project {}", project.name);
         let deleted = self.root().open_dir(DELETED).map_err(StoreError::io(doing()))?;

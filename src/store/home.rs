@@ -43,6 +43,8 @@ struct Inner {
     projects: RwLock<BTreeMap<ProjectId, ProjectFolder>>,
     /// Serializes compare-and-swap writes of files that people edit.
     edit: Mutex<()>,
+    /// Held while a folder in `workspaces/` is chosen and made.
+    project_folders: Mutex<()>,
     summaries: Mutex<SummaryCache>,
     quarantined: Mutex<Vec<Quarantined>>,
     trust: Mutex<TrustCache>,
@@ -167,6 +169,7 @@ impl Home {
                 sessions,
                 projects: RwLock::new(projects),
                 edit: Mutex::new(()),
+                project_folders: Mutex::new(()),
                 summaries: Mutex::default(),
                 quarantined: Mutex::default(),
                 trust: Mutex::default(),
@@ -237,6 +240,11 @@ impl Home {
 
     pub(super) fn root(&self) -> &Dir {
         &self.inner.root
+    }
+
+    /// Waits until no other project is being created. Whoever holds the guard chooses a folder that is free and makes it.
+    pub(super) fn project_folders_lock(&self) -> std::sync::MutexGuard<'_, ()> {
+        lock(&self.inner.project_folders)
     }
 
     pub(super) fn projects(&self) -> &RwLock<BTreeMap<ProjectId, ProjectFolder>> {

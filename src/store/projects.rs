@@ -186,6 +186,7 @@ impl Home {
     /// Adds the project of an upload to the list before its files are moved: if the server is killed in between, the next
     /// start moves them ([`Self::finish_commit`]), and no files are left that belong to no project.
     fn add_committed(&self, project: Project, upload: &ResumableUpload) -> Result<Project, StoreError> {
+        let _one_at_a_time = self.project_folders_lock();
         let workspaces = self.workspaces()?;
         let doing = StoreError::io(format!("creating {WORKSPACES}/"));
         upload.sync().map_err(doing)?;
@@ -237,6 +238,7 @@ impl Home {
         make: impl FnOnce(&Dir, &str) -> io::Result<()>,
         unmake: impl FnOnce(&Dir, &str) -> io::Result<()>,
     ) -> Result<Project, StoreError> {
+        let _one_at_a_time = self.project_folders_lock();
         let workspaces = self.workspaces()?;
         free_name(&self.project_file().projects, name, None)?;
         let path = name.folder(is_taken_in(&workspaces, &self.project_file().projects));

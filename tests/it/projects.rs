@@ -283,6 +283,22 @@ async fn conversation_works_in_its_project_and_nowhere_else() {
 }
 
 #[tokio::test]
+async fn one_name_many_times_at_once_makes_one_project() {
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    for round in 0..3 {
+        let name = format!("Race {round}");
+        let made = (0..8).map(|_| server.post(PROJECTS, json!({"name": name})));
+        let mut statuses: Vec<u16> =
+            futures_util::future::join_all(made).await.iter().map(|answer| answer.status()).collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 409, 409, 409, 409, 409, 409, 409]);
+        assert!(world.path(&format!("workspaces/Race-{round}")).is_dir());
+    }
+    assert_eq!(names(&server, "").await.len(), 3);
+}
+
+#[tokio::test]
 async fn deleted_folder_is_missing_until_it_is_back() {
     let world = World::new(script([])).await;
     let server = world.serve().await;
