@@ -300,9 +300,15 @@ impl Actor {
             EventKind::Fact(done) if self.was_answered(&entry.event) => drop(done.send(Ok(()))),
             EventKind::Fact(done) => {
                 let question = matches!(entry.event, Event::ApprovalAsked { .. }).then(|| entry.event.clone());
+                // Known before it is published: whoever sees it may answer at once.
+                if let Some(Event::ApprovalAsked { approval, .. }) = &question {
+                    self.tenant.approvals.asked(approval);
+                }
                 let kept = self.ledger.fact(entry.event).await.map_err(|error| error.to_string());
-                if let Some(question) = question.filter(|_| kept.is_ok()) {
-                    self.noted(&question);
+                match &question {
+                    Some(question) if kept.is_ok() => self.noted(question),
+                    Some(Event::ApprovalAsked { approval, .. }) => self.tenant.approvals.not_asked(&approval.id),
+                    Some(_) | None => {}
                 }
                 // An aborted run does not wait for the reply.
                 let _ = done.send(kept);

@@ -117,6 +117,11 @@ impl Approvals {
         }
     }
 
+    /// Forgets a question that could not be recorded.
+    pub(super) fn not_asked(&self, id: &str) {
+        self.known().waiting.retain(|approval| approval.id != id);
+    }
+
     pub(super) fn held(&self, id: &str, expires_at: f64) {
         let mut known = self.known();
         if let Some(approval) = known.waiting.iter_mut().find(|approval| approval.id == id) {
