@@ -25,7 +25,8 @@ const waits = ({ state }: McpTool) => state !== 'trusted' && state !== 'unusable
 export function McpTools({ server }: { server: McpServer }) {
   const t = useT()
   const [problem, setProblem] = useState<string | null>(null)
-  const waiting = server.tools.filter(waits)
+  // A tool that changed is looked at by itself.
+  const fresh = server.tools.filter(({ state }) => state === 'new')
   const trust = async (tools: McpTool[]) => {
     setProblem(null)
     const seen = tools.map(({ definition, sha256 }) => ({ name: String(definition.name), sha256 }))
@@ -37,9 +38,9 @@ export function McpTools({ server }: { server: McpServer }) {
   }
   return (
     <div className="space-y-1.5">
-      {waiting.length > 1 && (
-        <Button size="small" onClick={() => void trust(waiting)}>
-          {t('mcpTrustAll', { count: waiting.length })}
+      {fresh.length > 1 && (
+        <Button size="small" onClick={() => void trust(fresh)}>
+          {t('mcpTrustAll', { count: fresh.length })}
         </Button>
       )}
       <ul aria-label={t('mcpToolsOf', { name: server.name })} className="divide-y rounded-md border px-2">

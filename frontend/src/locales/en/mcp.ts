@@ -28,7 +28,7 @@ export const mcp = {
   mcpToolReworded: 'Description changed',
   mcpToolChanged: 'Parameters changed',
   mcpToolUnusable: 'Not usable',
-  mcpTrustAll: 'Trust all {count} tools',
+  mcpTrustAll: 'Trust all {count} new tools',
   mcpTrustTool: 'Trust this version',
   mcpTrustedBefore: 'Trusted version',
   mcpNow: 'Version of the server now',

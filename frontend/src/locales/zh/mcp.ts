@@ -28,7 +28,7 @@ export const mcp = {
   mcpToolReworded: '描述已更改',
   mcpToolChanged: '参数已更改',
   mcpToolUnusable: '无法使用',
-  mcpTrustAll: '信任全部 {count} 个工具',
+  mcpTrustAll: '信任全部 {count} 个新工具',
   mcpTrustTool: '信任此版本',
   mcpTrustedBefore: '已信任的版本',
   mcpNow: '服务器当前的版本',
