@@ -70,7 +70,7 @@ pub struct McpCallResult {
 
 /// Lists the MCP servers with their tools, trusted or not.
 ///
-/// Texts of tools are those of their servers. Without the page's secret, values of variables and headers are left out.
+/// Texts of tools are those of their servers. Without the page's secret, entries and the reasons of failures are left out.
 #[utoipa::path(get, path = "/api/mcp", tag = "tools", responses((status = 200, body = McpServerList)))]
 pub async fn mcp_servers(caller: Caller) -> Json<McpServerList> {
     listed(&caller).await
@@ -166,7 +166,7 @@ pub async fn call_mcp_tool(
 async fn listed(caller: &Caller) -> Json<McpServerList> {
     let (servers, problem) = caller.tenant().mcp_servers().await;
     let is_page = caller.is_page();
-    let shown = |view: ServerView| if is_page { view } else { view.without_values() };
+    let shown = |view: ServerView| if is_page { view } else { view.without_secrets() };
     Json(McpServerList { servers: servers.into_iter().map(shown).collect(), problem })
 }
 

@@ -168,7 +168,8 @@ impl McpEntry {
             WrittenNetwork::Hosts(hosts) => McpNetwork::Hosts(hosts),
         };
         for folder in &write {
-            let is_below = |root: &str| folder.strip_prefix(root).is_some_and(|rest| !rest.starts_with('/'));
+            let is_below =
+                |root: &str| folder.strip_prefix(root).is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'));
             let climbs = folder.split('/').any(|part| matches!(part, ".." | "."));
             if climbs || folder.contains('\0') || !(is_below("scratch/") || is_below("workspaces/")) {
                 return Err(BadMcpEntry(format!("{folder} is no folder below scratch/ or workspaces/")));
@@ -318,6 +319,8 @@ mod tests {
             ("a", json!({"type": "sse", "url": "https://x"}), "SSE"),
             ("a", json!({"command": "x", "env": {"A": {}}}), "A is no text"),
             ("a", json!({"command": "x", "miniclaw": {"write": ["memory/"]}}), "below scratch/"),
+            ("a", json!({"command": "x", "miniclaw": {"write": ["scratch/"]}}), "below scratch/"),
+            ("a", json!({"command": "x", "miniclaw": {"write": ["workspaces/"]}}), "below scratch/"),
             ("a", json!({"command": "x", "miniclaw": {"write": ["scratch/../memory"]}}), "below scratch/"),
             ("a", json!({"command": "x", "miniclaw": {"polciy": "allow"}}), "polciy"),
         ] {

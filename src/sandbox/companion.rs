@@ -20,6 +20,9 @@ const LINE_LIMIT: usize = 4 << 20;
 /// How long to wait for the rest of its standard error when it has ended.
 const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 
+const STRICT_WRITES: &str =
+    "at the level strict, a server gets no folders to write to but its own; remove `write` from its entry";
+
 /// A program to start.
 #[derive(Clone, Debug)]
 pub struct Companion {
@@ -69,11 +72,15 @@ impl Sandbox {
     /// Starts a companion.
     ///
     /// # Errors
-    /// Returns an error if the confinement cannot be set up in full, or the program cannot be started.
+    /// Returns an error if the confinement cannot be set up in full, or the program cannot be started; and at the level strict
+    /// if it is to write outside of its own folder, because bubblewrap follows links on the way to what it mounts.
     pub async fn companion(
         &self,
         Companion { job, writable, hosts }: Companion,
     ) -> Result<(CompanionInput, CompanionOutput, CompanionProcess), SandboxError> {
+        if self.config.level == Level::Strict && !writable.is_empty() {
+            return Err(SandboxError::Confinement(STRICT_WRITES.to_owned()));
+        }
         let (mut request, grant) = self.job_request(&job)?;
         request.writable.clone_from(&writable);
         if let (Some(grant), Some(hosts)) = (&grant, hosts) {

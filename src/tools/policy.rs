@@ -195,7 +195,9 @@ impl Policy {
     }
 
     pub fn decide(&self, case: &Case<'_>, remembered: &[AlwaysAllowedCall]) -> Verdict {
-        let own = self.rule_of(case.tool).or(case.server.rule).map(|rule| self.in_mode(rule, case.effect));
+        // What is denied for an effect, the entry of a server does not allow again.
+        let of_server = case.server.rule.filter(|_| self.effects.of(case.effect) != Rule::Deny);
+        let own = self.rule_of(case.tool).or(of_server).map(|rule| self.in_mode(rule, case.effect));
         let rule = own.unwrap_or_else(|| self.rule(case.tool, case.effect));
         let refused = |what: &str| Verdict::Deny(format!("the configuration (approvals) denies {what}"));
         let asks = |code: &str, why: &str, taint: Option<&Taint>| {
@@ -455,6 +457,22 @@ mod tests {
             let found = word(&policy(rule), &call.case("bash", Effect::Execute, &arguments), &[]);
             assert_eq!(found, verdict, "{rule:?} {network}");
         }
+    }
+
+    #[test]
+    fn entry_of_a_server_does_not_allow_what_an_effect_denies() {
+        let arguments = json!({});
+        let call = process(Level::Standard, false);
+        let found = |execute, tools: &[(&str, Rule)], rule| {
+            let tools = tools.iter().map(|(tool, rule)| ((*tool).to_owned(), *rule)).collect();
+            let policy =
+                Policy { effects: Effects { execute, ..Policy::default().effects }, tools, ..Policy::default() };
+            let server = ServerRule { rule: Some(rule), is_changed: false };
+            word(&policy, &Case { server, ..call.case("mcp__x__y", Effect::Execute, &arguments) }, &[])
+        };
+        assert_eq!(found(Rule::Ask, &[], Rule::Unattended), "allow");
+        assert_eq!(found(Rule::Deny, &[], Rule::Unattended), "deny");
+        assert_eq!(found(Rule::Deny, &[("mcp__x__y", Rule::Allow)], Rule::Unattended), "allow");
     }
 
     #[test]

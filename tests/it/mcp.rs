@@ -479,7 +479,12 @@ async fn values_of_variables_are_for_the_page_only() {
     entry["env"] = json!({"TOKEN": "canary-5c1e"});
     let shown = add(&server, "pets", entry).await;
     assert!(shown["entry"].as_str().unwrap().contains("canary-5c1e"), "a person confirms all of it");
-    assert!(!server.get("/api/mcp").await.text().contains("canary-5c1e"));
+    let listed = server.get("/api/mcp").await;
+    assert!(!listed.text().contains("canary-5c1e"));
+    assert_eq!(
+        (&listed.ok()["servers"][0]["name"], &server.get("/api/mcp").await.ok()["servers"][0]["entry"]),
+        (&json!("pets"), &json!(""))
+    );
     let mode =
         std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(world.path("mcp.json")).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);

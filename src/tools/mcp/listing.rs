@@ -17,6 +17,10 @@ use crate::tools::LiveOutput;
 /// Maximum bytes of a page.
 const MAX_PAGE: usize = 256 << 10;
 const MAX_PAGES: usize = 200;
+/// Maximum bytes of all pages together.
+const MAX_LIST: usize = 4 << 20;
+/// How long a server has for all pages.
+const LIST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of tools of a server.
 const MAX_TOOLS: usize = 2_000;
 /// Maximum nesting of a schema.
@@ -66,15 +70,23 @@ impl From<Definition> for Value {
 /// # Errors
 /// Returns a sentence if the server gives no list, or one beyond the bounds.
 pub async fn list(link: &Link) -> Result<Listing, String> {
+    let late = |_| format!("it did not list its tools within {} s", LIST_TIMEOUT.as_secs());
+    tokio::time::timeout(LIST_TIMEOUT, all_pages(link)).await.map_err(late)?
+}
+
+async fn all_pages(link: &Link) -> Result<Listing, String> {
+    let mut left = MAX_LIST;
     let (mut listing, mut seen, mut cursors) = (Listing::default(), BTreeSet::new(), BTreeSet::new());
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {
         let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
         let stop = (&CancellationToken::new(), &LiveOutput::default());
         let page = link.request(("tools/list", params), &LIMITS, stop).await.map_err(|error| error.to_string())?;
-        if page.to_string().len() > MAX_PAGE {
+        let length = page.to_string().len();
+        if length > MAX_PAGE {
             return Err("a page of its list of tools is larger than 256 KB".to_owned());
         }
+        left = left.checked_sub(length).ok_or("its list of tools is larger than 4 MiB")?;
         let Some(tools) = page["tools"].as_array() else { return Err("it answered with no list of tools".to_owned()) };
         for tool in tools {
             if listing.tools.len() >= MAX_TOOLS {

@@ -81,14 +81,14 @@ impl McpServers {
     pub async fn refresh(&self) {
         let this = self.clone();
         let replaced = spawn_blocking(move || this.read_again(Reading::IfChanged)).await.unwrap_or_default();
-        stop_all(replaced).await;
+        retire_all(replaced).await;
     }
 
     /// Reads everything again, because a person has changed it.
     pub async fn reload(&self) {
         let this = self.clone();
         let replaced = spawn_blocking(move || this.read_again(Reading::Always)).await.unwrap_or_default();
-        stop_all(replaced).await;
+        retire_all(replaced).await;
     }
 
     /// Returns the servers that are not used any more. Blocks.
@@ -241,9 +241,9 @@ impl McpServers {
         Ok(result::answer(server.home(), (name, tool), &result).await)
     }
 
-    /// Stops all servers, and waits until no process is left.
+    /// Stops all servers for good, and waits until no process is left.
     pub async fn stop_all(&self) {
-        stop_all(self.servers()).await;
+        retire_all(self.servers()).await;
     }
 }
 
@@ -253,8 +253,8 @@ enum Reading {
     Always,
 }
 
-async fn stop_all(servers: Vec<Arc<Server>>) {
-    futures_util::future::join_all(servers.iter().map(|server| server.stop())).await;
+async fn retire_all(servers: Vec<Arc<Server>>) {
+    futures_util::future::join_all(servers.iter().map(|server| server.retire())).await;
 }
 
 impl OfferedTools {

@@ -211,15 +211,17 @@ impl Remote {
             }
             _ => {}
         }
-        let mut bytes = Vec::new();
+        let (mut bytes, mut searched) = (Vec::new(), 0);
         while let Some(chunk) = self.chunk(&mut answer).await? {
             bytes.extend_from_slice(&chunk);
             if bytes.len() > MAX_MESSAGE {
                 return Err(RequestError::Lost("the server sent a message over 4 MiB".to_owned()));
             }
-            while is_stream && let Some(event) = take_event(&mut bytes) {
-                if let Some(result) = self.received(id, &event, &progress) {
-                    return result;
+            if is_stream {
+                for event in take_events(&mut bytes, &mut searched) {
+                    if let Some(result) = self.received(id, &event, &progress) {
+                        return result;
+                    }
                 }
             }
         }
@@ -260,23 +262,32 @@ fn header_text(text: &str) -> String {
     if is_plain { text.to_owned() } else { format!("=?base64?{}?=", BASE64_STANDARD.encode(text)) }
 }
 
-/// Takes the data of the first whole event from the bytes of a stream.
-fn take_event(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
-    let ends = [(&b"\n\n"[..], 2), (&b"\r\n\r\n"[..], 4), (&b"\r\r"[..], 2)];
-    let found = ends.iter().filter_map(|(end, length)| {
-        let at = bytes.windows(*length).position(|window| window == *end)?;
-        Some((at, *length))
-    });
-    let (at, length) = found.min()?;
-    let rest = bytes.split_off(at + length);
-    let event = std::mem::replace(bytes, rest);
-    let text = String::from_utf8_lossy(&event[..at]).into_owned();
-    let data: Vec<&str> = text
-        .split(['\n', '\r'])
-        .filter_map(|line| line.strip_prefix("data:"))
-        .map(|line| line.strip_prefix(' ').unwrap_or(line))
-        .collect();
-    Some(data.join("\n").into_bytes())
+/// Takes the data of all whole events from the bytes of a stream, of which the first `searched` are known to end none.
+fn take_events(bytes: &mut Vec<u8>, searched: &mut usize) -> Vec<Vec<u8>> {
+    let (mut events, mut start) = (Vec::new(), 0);
+    // An end may have begun in what was searched.
+    let mut at = searched.saturating_sub(3);
+    while at < bytes.len() {
+        let ends = [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"];
+        let Some(end) = ends.into_iter().find(|end| bytes[at..].starts_with(end)) else {
+            at += 1;
+            continue;
+        };
+        events.extend(data_of(&bytes[start..at]));
+        at += end.len();
+        start = at;
+    }
+    bytes.drain(..start);
+    *searched = bytes.len();
+    events
+}
+
+/// Returns the data of an event; `None` if it has none.
+fn data_of(event: &[u8]) -> Option<Vec<u8>> {
+    let text = String::from_utf8_lossy(event);
+    let data = text.split(['\n', '\r']).filter_map(|line| line.strip_prefix("data:"));
+    let data: Vec<&str> = data.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+    (!data.is_empty()).then(|| data.join("\n").into_bytes())
 }
 
 #[cfg(test)]
@@ -300,14 +311,19 @@ mod tests {
     }
 
     #[test]
-    fn events_are_taken_one_by_one() {
-        let mut bytes = b": hello\n\nevent: message\ndata: {\"a\":\ndata: 1}\n\ndata: {}\r\n\r\ndata: par".to_vec();
-        let mut texts = Vec::new();
-        while let Some(event) = take_event(&mut bytes) {
-            texts.push(String::from_utf8(event).unwrap());
+    fn events_are_taken_however_they_are_cut() {
+        let stream =
+            b": hello\n\nevent: message\ndata: {\"a\":\ndata: 1}\n\n\n\ndata: {}\r\n\r\ndata: [3]\r\rdata: par";
+        for piece in 1..=stream.len() {
+            let (mut bytes, mut searched, mut texts) = (Vec::new(), 0, Vec::new());
+            for chunk in stream.chunks(piece) {
+                bytes.extend_from_slice(chunk);
+                let events = take_events(&mut bytes, &mut searched);
+                texts.extend(events.into_iter().map(|event| String::from_utf8(event).unwrap()));
+            }
+            assert_eq!(texts, ["{\"a\":\n1}", "{}", "[3]"], "pieces of {piece} bytes");
+            assert_eq!(bytes, b"data: par");
         }
-        assert_eq!(texts, ["", "{\"a\":\n1}", "{}"]);
-        assert_eq!(bytes, b"data: par");
     }
 
     #[test]

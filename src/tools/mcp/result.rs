@@ -21,11 +21,12 @@ pub async fn answer(home: &Home, (server, tool): (&str, &str), result: &Value) -
     let is_error = result["isError"] == true;
     let characters = text.chars().count();
     let text = if characters > MAX_CHARACTERS { shortened(home, server, text).await } else { text };
+    let tool = visible(tool);
     let message = match is_error {
         true => format!("{tool} of {server} failed"),
         false => format!("{tool} of {server} answered"),
     };
-    let data = json!({"server": server, "tool": visible(tool), "characters": characters});
+    let data = json!({"server": server, "tool": tool, "characters": characters});
     ToolAnswer { ok: !is_error, message, text, ..ToolAnswer::default() }.with_data(data).with_source(Taint::Outside)
 }
 

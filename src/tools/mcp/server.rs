@@ -80,6 +80,8 @@ pub struct Server {
     link: tokio::sync::Mutex<Option<Arc<Link>>>,
     known: Mutex<Known>,
     slots: Semaphore,
+    /// Cancelled when it is removed or replaced, or the home closes: it is not started any more.
+    retired: CancellationToken,
 }
 
 struct Known {
@@ -133,6 +135,7 @@ impl Server {
             link: tokio::sync::Mutex::default(),
             known: Mutex::new(known),
             slots: Semaphore::new(CALLS),
+            retired: CancellationToken::new(),
         }
     }
 
@@ -230,6 +233,12 @@ impl Server {
         }
     }
 
+    /// Stops it for good, also while it is being started.
+    pub async fn retire(&self) {
+        self.retired.cancel();
+        self.stop().await;
+    }
+
     /// Stops it. The next use starts it again.
     pub async fn stop(&self) {
         if let Some(link) = self.link.lock().await.take() {
@@ -254,7 +263,13 @@ impl Server {
         }
         *held = None;
         self.set_state(ServerState::Starting);
-        match self.listed_at_start().await {
+        let _starting = Starting(self);
+        let started = tokio::select! {
+            biased;
+            () = self.retired.cancelled() => Err(format!("the server {} was removed or changed", self.name())),
+            started = self.listed_at_start() => started,
+        };
+        match started {
             Ok(link) => {
                 *held = Some(link.clone());
                 Ok(link)
@@ -272,6 +287,7 @@ impl Server {
         }
     }
 
+    /// Starts it, and lists its tools.
     async fn listed_at_start(&self) -> Result<Arc<Link>, String> {
         let link = Arc::new(self.started().await?);
         self.known().era = Some(link.era());
@@ -348,7 +364,11 @@ impl Server {
     }
 
     fn set_state(&self, state: ServerState) {
-        self.known().state = state;
+        let mut known = self.known();
+        known.state = match state {
+            ServerState::Failed(why) => ServerState::Failed(known.mask.text(&why).into_owned()),
+            state => state,
+        };
     }
 }
 
@@ -368,4 +388,15 @@ fn pinned(home: &Home, name: &str, (Listing { tools, problems }, at): (Listing, 
         PinnedTool::of(tool, trusted)
     });
     Listed { tools: tools.collect(), problems, at }
+}
+/// A start that may be given up: then the server is stopped, and not starting for ever.
+struct Starting<'s>(&'s Server);
+
+impl Drop for Starting<'_> {
+    fn drop(&mut self) {
+        let mut known = self.0.known();
+        if known.state == ServerState::Starting {
+            known.state = ServerState::Stopped;
+        }
+    }
 }

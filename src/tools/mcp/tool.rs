@@ -75,9 +75,11 @@ fn parameters(schema: &Value) -> Value {
 fn readable(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| {
+            // Notes for whoever maintains the schema.
+            let fields = fields.iter().filter(|(name, value)| *name != "$comment" || !value.is_string());
+            let fields = fields.map(|(name, value)| {
                 let value = match (name.as_str(), value) {
-                    ("description" | "title", Value::String(text)) => Value::String(safe(text)),
+                    ("description" | "markdownDescription" | "title", Value::String(text)) => Value::String(safe(text)),
                     _ => readable(value),
                 };
                 (name.clone(), value)

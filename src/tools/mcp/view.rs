@@ -112,23 +112,10 @@ impl ServerView {
         }
     }
 
-    /// Returns this without the values of variables and headers.
+    /// Returns this without what may contain a secret: the entry, and what the server or the parser said of a failure.
     #[must_use]
-    pub fn without_values(mut self) -> Self {
-        if let Ok(mut entry) = serde_json::from_str::<Value>(&self.entry) {
-            for field in ["env", "headers"] {
-                for value in entry
-                    .get_mut(field)
-                    .and_then(Value::as_object_mut)
-                    .into_iter()
-                    .flat_map(|fields| fields.values_mut())
-                {
-                    *value = Value::Null;
-                }
-            }
-            self.entry = entry.to_string();
-        }
-        self
+    pub fn without_secrets(self) -> Self {
+        Self { entry: String::new(), reason: None, ..self }
     }
 }
 
