@@ -7,23 +7,29 @@ use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, Request};
+use axum::http::Method;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 
-/// A JSON object, read into `T`. A request without a body has sent an object without fields. An array is refused, although
-/// serde would read its elements as the fields of a struct.
+/// A JSON object, read into `T`. A POST without a body has sent an object without fields; what replaces something always has a
+/// body. An array is refused, although serde would read its elements as the fields of a struct.
 pub(super) struct JsonBody<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = JsonRejection;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, JsonRejection> {
-        let (parts, body) = request.into_parts();
-        // The layers around a body hide that it is empty.
-        let bytes = Bytes::from_request(Request::from_parts(parts.clone(), body), state).await?;
-        let read = match bytes.is_empty() {
-            true => Json::from_bytes(b"{}"),
-            false => Json::from_request(Request::from_parts(parts, Body::from(bytes)), state).await,
+        let read = match *request.method() {
+            Method::POST => {
+                let (parts, body) = request.into_parts();
+                // The layers around a body hide that it is empty.
+                let bytes = Bytes::from_request(Request::from_parts(parts.clone(), body), state).await?;
+                match bytes.is_empty() {
+                    true => Json::from_bytes(b"{}"),
+                    false => Json::from_request(Request::from_parts(parts, Body::from(bytes)), state).await,
+                }
+            }
+            _ => Json::from_request(request, state).await,
         };
         read.map(|Json(Object(content))| Self(content))
     }
@@ -58,6 +64,12 @@ mod tests {
     #[derive(serde::Deserialize)]
     struct Named {
         name: Option<String>,
+    }
+
+    #[tokio::test]
+    async fn what_replaces_something_has_a_body() {
+        let request = Request::put("/").header("content-type", "application/json").body(Body::empty()).unwrap();
+        assert!(JsonBody::<Named>::from_request(request, &()).await.is_err());
     }
 
     async fn read(kind: Option<&str>, body: &'static str) -> Result<Option<String>, String> {

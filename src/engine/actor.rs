@@ -301,13 +301,16 @@ impl Actor {
             EventKind::Fact(done) => {
                 let question = matches!(entry.event, Event::ApprovalAsked { .. }).then(|| entry.event.clone());
                 // Known before it is published: whoever sees it may answer at once.
-                if let Some(Event::ApprovalAsked { approval, .. }) = &question {
-                    self.tenant.approvals.asked(approval);
-                }
+                let before = match &question {
+                    Some(Event::ApprovalAsked { approval, .. }) => self.tenant.approvals.asked(approval),
+                    Some(_) | None => None,
+                };
                 let kept = self.ledger.fact(entry.event).await.map_err(|error| error.to_string());
                 match &question {
                     Some(question) if kept.is_ok() => self.noted(question),
-                    Some(Event::ApprovalAsked { approval, .. }) => self.tenant.approvals.not_asked(&approval.id),
+                    Some(Event::ApprovalAsked { approval, .. }) => {
+                        self.tenant.approvals.not_asked(&approval.id, before)
+                    }
                     Some(_) | None => {}
                 }
                 // An aborted run does not wait for the reply.

@@ -108,18 +108,24 @@ impl Approvals {
         }
     }
 
-    pub(super) fn asked(&self, approval: &Approval) {
+    /// Adds a question. One that is asked again keeps its place, and what it was is returned.
+    pub(super) fn asked(&self, approval: &Approval) -> Option<Approval> {
         let mut known = self.known();
-        // A question that is asked again keeps its place.
         match known.waiting.iter_mut().find(|other| other.id == approval.id) {
-            Some(other) => *other = approval.clone(),
-            None => known.waiting.push(approval.clone()),
+            Some(other) => Some(std::mem::replace(other, approval.clone())),
+            None => {
+                known.waiting.push(approval.clone());
+                None
+            }
         }
     }
 
-    /// Forgets a question that could not be recorded.
-    pub(super) fn not_asked(&self, id: &str) {
-        self.known().waiting.retain(|approval| approval.id != id);
+    /// Takes back a question that could not be recorded; `before` is what [`Self::asked`] returned.
+    pub(super) fn not_asked(&self, id: &str, before: Option<Approval>) {
+        match before {
+            Some(before) => drop(self.asked(&before)),
+            None => self.known().waiting.retain(|approval| approval.id != id),
+        }
     }
 
     pub(super) fn held(&self, id: &str, expires_at: f64) {

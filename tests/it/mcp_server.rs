@@ -234,6 +234,27 @@ async fn client_without_pages_is_told_where_to_answer() {
 }
 
 #[tokio::test]
+async fn message_to_a_session_that_waits_answers_no_question() {
+    let world = World::new(script([run_command(), says(["Done."]), says(["Later."])])).await;
+    world.write("config.yml", ASKING);
+    let server = world.serve().await;
+    let client = McpClient::new(&server, OLD).await;
+    let waiting = client.call("ask", json!({"message": "Run it", "wait": 0})).await;
+    let (session, approval) = (session(&waiting), server.waiting(1).await.remove(0));
+    let arguments = json!({"message": "yes, go on", "session": session});
+    let next = client.open("tools/call", json!({"name": "ask", "arguments": arguments})).await;
+    let history = format!("/api/sessions/{session}/history");
+    eventually("the message is queued", async || {
+        server.get(&history).await.ok()["queue"].as_array().is_some_and(|queue| queue.len() == 1)
+    })
+    .await;
+    assert_eq!(server.waiting(1).await[0]["id"], approval["id"]);
+    server.decide(&approval, "approve").await;
+    assert!(next.body_text().await.contains("Later."));
+    assert_eq!(world.read("scratch/ran.txt"), "run\n", "the person's answer counted");
+}
+
+#[tokio::test]
 async fn closing_a_request_stops_its_work_unless_detached() {
     let slow = |gate: &str| {
         steps([json!({"text": "Ti"}), json!({"gate": gate}), json!({"text": "me."}), json!({"finish": "stop"})])

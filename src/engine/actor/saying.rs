@@ -36,9 +36,11 @@ impl Actor {
         }
     }
 
-    /// Denies what the run asks, with the prompt as the reason. If it asks nothing, queues the prompt.
+    /// Denies what the run asks, with the prompt of the person as the reason. If it asks nothing, or a program said it, which
+    /// answers no question, queues the prompt.
     async fn say_next(&mut self, prompt: UserPrompt, key: Option<String>) -> Result<WorkStarted, EngineError> {
-        if prompt.attachments.is_empty()
+        if prompt.client.is_none()
+            && prompt.attachments.is_empty()
             && let Some(work_id) = self.deny_questions(&prompt.text).await?
         {
             let after = self.tenant.hub.last();
