@@ -12,6 +12,7 @@ use agent_client_protocol_schema::v1::{
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::connection::{AcpError, Connection, params, result};
 use super::{commands, modes, options, prompt, sessions};
@@ -39,6 +40,8 @@ pub struct OpenSession {
     pub asks_about_folder: bool,
     /// What the person is told with the first message.
     pub notes: Vec<String>,
+    /// Cancelled when the person cancels the prompt that is being sent.
+    pub prompt: CancellationToken,
 }
 
 impl Agent {
@@ -90,6 +93,10 @@ impl Agent {
             }
             (None, Some(method)) if method == "session/cancel" => {
                 let Ok(CancelNotification { session_id, .. }) = serde_json::from_value(params) else { return };
+                // A prompt that has not been sent yet is not sent any more.
+                if let Ok(session) = self.opened(&session_id.to_string()) {
+                    session.prompt.cancel();
+                }
                 let agent = self.clone();
                 tokio::spawn(async move {
                     // It may have ended just now.

@@ -39,6 +39,14 @@ impl AcpError {
     }
 }
 
+impl AcpError {
+    /// Returns whether the server refused something because only its page may do it.
+    pub fn needs_secret(&self) -> bool {
+        // The code of the refusal is at the end of its sentence.
+        self.message.ends_with("(no_secret)")
+    }
+}
+
 impl<E: std::error::Error> From<E> for AcpError {
     fn from(error: E) -> Self {
         Self { code: -32_603, message: error.to_string() }

@@ -70,8 +70,15 @@ pub async fn confirm(agent: &Agent, id: &str) -> Result<(), AcpError> {
             return Ok(());
         }
     };
-    if ask(agent, id, &shown).await != Choice::Allowed(LINK.to_owned()) {
-        return Ok(());
+    match ask(agent, id, &shown).await {
+        Choice::Allowed(option) if option == LINK => {}
+        Choice::Allowed(_) => return Ok(()),
+        // Nobody has decided, so it is asked again with the next message.
+        Choice::Withdrawn => {
+            let session = agent.opened(id)?;
+            agent.set_open(id, OpenSession { asks_about_folder: true, ..session });
+            return Ok(());
+        }
     }
     let body = json!({"path": path, "confirm": shown["confirm"]});
     let linked = agent.client.post("api/projects/link", body).await?;

@@ -52,13 +52,16 @@ pub fn run(arguments: &AcpArguments) -> anyhow::Result<ExitCode> {
             None => Host::of_home(&home).await?,
         };
         let stopped = stop_signal()?;
-        let connection = Connection::new(write_lines());
+        let (out, written) = write_lines();
+        let connection = Connection::new(out);
         let home = std::path::absolute(&home)?;
         let agent = Arc::new(Agent::new(host.client.clone(), connection, home));
         tokio::select! {
             () = agent.run(read_lines()) => {}
             () = stopped => {}
         }
+        drop(agent);
+        written.await;
         host.stop().await;
         Ok(ExitCode::SUCCESS)
     });

@@ -60,7 +60,10 @@ pub async fn ask(agent: &Arc<Agent>, approval: Approval, folder: &Path) -> u64 {
 
 async fn pass_on(agent: &Agent, approval: &Approval, choice: Choice) {
     let hash = &approval.hash;
+    let is_offered = |id: &str| options(approval).iter().any(|option| option.option_id.to_string() == id);
     let body = match &choice {
+        // An editor can only choose what it was offered.
+        Choice::Allowed(option) if !is_offered(option) => return,
         Choice::Allowed(option) if option == ONCE => json!({"decision": "approve", "hash": hash}),
         Choice::Allowed(option) if option == ALWAYS => json!({"decision": "always", "hash": hash}),
         Choice::Allowed(_) => json!({"decision": "deny", "hash": hash}),
@@ -74,8 +77,12 @@ async fn pass_on(agent: &Agent, approval: &Approval, choice: Choice) {
 }
 
 fn options(approval: &Approval) -> Vec<PermissionOption> {
-    let mut options = vec![PermissionOption::new(ONCE, "Allow once", PermissionOptionKind::AllowOnce)];
     let shown = &approval.shown;
+    let mut options = Vec::new();
+    // What a rehearsed call changes is listed on the page only, so it is approved there.
+    if shown.rehearsal.is_none() {
+        options.push(PermissionOption::new(ONCE, "Allow once", PermissionOptionKind::AllowOnce));
+    }
     if !shown.changes_persona() && shown.secrets.is_empty() && shown.rehearsal.is_none() {
         options.push(PermissionOption::new(
             ALWAYS,

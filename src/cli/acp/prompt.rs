@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, EmbeddedResourceResource, PromptRequest, PromptResponse, ResourceLink,
+    ContentBlock, EmbeddedResourceResource, PromptRequest, PromptResponse, ResourceLink, StopReason,
 };
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::agent::Agent;
 use super::connection::AcpError;
@@ -25,11 +26,17 @@ struct Said {
 /// Returns an error if the session is not open, if there is no model, or if the work fails.
 pub async fn prompt(agent: &Arc<Agent>, request: PromptRequest) -> Result<PromptResponse, AcpError> {
     let id = request.session_id.to_string();
-    agent.opened(&id)?;
+    let mut session = agent.opened(&id)?;
+    let cancelled = CancellationToken::new();
+    session.prompt = cancelled.clone();
+    agent.set_open(&id, session);
     let mut said = Said::of(request.prompt)?;
     said.text = commands::written_out(agent, said.text).await;
     agent.require_model().await?;
     folder::confirm(agent, &id).await?;
+    if cancelled.is_cancelled() {
+        return Ok(PromptResponse::new(StopReason::Cancelled));
+    }
     let mut session = agent.opened(&id)?;
     for text in std::mem::take(&mut session.notes) {
         agent.connection.update(&id, updates::note(&text)).await;

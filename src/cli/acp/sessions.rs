@@ -30,11 +30,12 @@ pub async fn new(agent: &Agent, request: NewSessionRequest) -> Result<NewSession
     let modes = match modes::choose(agent, &id, DEFAULT_MODE).await {
         Ok(()) => Some(modes::state(DEFAULT_MODE)),
         // Without the secret of the server, its rules decide.
-        Err(_) => None,
+        Err(error) if error.needs_secret() => None,
+        Err(error) => return Err(error),
     };
     let folder = if project.is_some() { cwd.clone() } else { agent.home.clone() };
     let notes = notes(&request.mcp_servers);
-    let session = OpenSession { cwd, folder, asks_about_folder: project.is_none(), notes };
+    let session = OpenSession { cwd, folder, asks_about_folder: project.is_none(), notes, ..OpenSession::default() };
     agent.set_open(&id, session);
     let options = options::of_history(agent, &json!({})).await?;
     Ok(NewSessionResponse::new(id).modes(modes).config_options(options))
@@ -82,7 +83,7 @@ async fn open(agent: &Agent, id: &str, (cwd, servers): (PathBuf, &[McpServer])) 
         None => None,
     };
     let folder = project.map_or_else(|| agent.home.clone(), |project| project.path);
-    agent.set_open(id, OpenSession { cwd, folder, asks_about_folder: false, notes: notes(servers) });
+    agent.set_open(id, OpenSession { cwd, folder, notes: notes(servers), ..OpenSession::default() });
     Ok(history)
 }
 

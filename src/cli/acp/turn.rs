@@ -96,14 +96,16 @@ impl Turn {
     /// Returns an error if it failed, or if the server went away.
     pub async fn follow(mut self, mut frames: Frames) -> Result<StopReason, AcpError> {
         let ended = loop {
-            let frame = frames.next().await.map_err(|error| lost(&format!("{error:#}")))?;
-            let Some(frame) = frame else {
-                break Err(lost("the server ended the stream before the answer was complete"));
+            let frame = match frames.next().await {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break Err(lost("the server ended the stream before the answer was complete")),
+                Err(error) => break Err(lost(&format!("{error:#}"))),
             };
-            match serde_json::from_value(frame)? {
-                Frame::Done { stop_reason } => break Ok(reason(&stop_reason)),
-                Frame::Error { error } => break Err(lost(&error)),
-                frame => self.tell(frame).await,
+            match serde_json::from_value(frame) {
+                Ok(Frame::Done { stop_reason }) => break Ok(reason(&stop_reason)),
+                Ok(Frame::Error { error }) => break Err(lost(&error)),
+                Ok(frame) => self.tell(frame).await,
+                Err(error) => break Err(lost(&error.to_string())),
             }
         };
         for (_, question) in self.questions.drain() {

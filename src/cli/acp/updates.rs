@@ -9,6 +9,7 @@ use agent_client_protocol_schema::v1::{
 use serde_json::Value;
 
 use crate::domain::message::ToolCall as Call;
+use crate::domain::visible::visible;
 use crate::domain::{Approval, CallStatus, Message, Role};
 
 /// Maximum characters of a title.
@@ -72,7 +73,7 @@ fn of_call(call: &Call, at: usize, folder: &Path) -> SessionUpdate {
 
 /// Returns a line that names a call.
 pub fn title(tool: &str, input: &str) -> String {
-    let line = input.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = visible(&input.split_whitespace().collect::<Vec<_>>().join(" "));
     if line.is_empty() {
         return tool.to_owned();
     }
@@ -132,8 +133,8 @@ pub fn output(text: &str) -> Vec<ToolCallContent> {
         return Vec::new();
     }
     let shown = match text.char_indices().nth(MAX_OUTPUT) {
-        Some((end, _)) => format!("{}\n[…]", &text[..end]),
-        None => text.to_owned(),
+        Some((end, _)) => format!("{}\n[…]", visible(&text[..end])),
+        None => visible(text),
     };
     vec![ToolCallContent::from(shown.as_str())]
 }
@@ -154,10 +155,18 @@ pub fn question(approval: &Approval, folder: &Path) -> Vec<ToolCallContent> {
     fact(!shown.level.is_empty(), format!("Sandbox: {}", shown.level));
     if let Some(done) = &shown.rehearsal {
         let counts = format!("{} created, {} changed, {} deleted", done.created, done.changed, done.deleted);
-        fact(true, format!("It was tried out, {}: {counts}. Approving applies exactly this.", done.outcome));
+        fact(
+            true,
+            format!(
+                "It was tried out, {}: {counts}. The page lists these files: approve it there.",
+                visible(&done.outcome)
+            ),
+        );
         fact(!done.runs_later.is_empty(), format!("Files that run later: {}", done.runs_later.join(", ")));
         fact(!done.hosts.is_empty(), format!("It asked for the hosts: {}", done.hosts.join(", ")));
-        fact(!done.output.trim().is_empty(), done.output.clone());
+        let output = visible(&done.output);
+        let fence = fence_for(&output);
+        fact(!output.trim().is_empty(), format!("{fence}\n{output}\n{fence}"));
     }
     let mut content = vec![ToolCallContent::from(lines.join("\n\n").as_str())];
     content.extend(shown.diff.iter().flat_map(|diff| diffs(diff, folder)).map(ToolCallContent::Diff));

@@ -36,11 +36,14 @@ pub fn run(home: Option<PathBuf>, server: Option<Url>) -> anyhow::Result<ExitCod
             None => Host::of_home(&home_dir(home)).await?,
         };
         let stopped = stop_signal()?;
-        let relay = Relay { client: host.client.clone(), out: write_lines(), version: Arc::default() };
+        let (out, written) = write_lines();
+        let relay = Relay { client: host.client.clone(), out, version: Arc::default() };
         tokio::select! {
             () = relay.run(read_lines()) => {}
             () = stopped => {}
         }
+        drop(relay);
+        written.await;
         host.stop().await;
         Ok(ExitCode::SUCCESS)
     });
@@ -80,6 +83,7 @@ impl Relay {
                 }
             };
             pending.retain(|_, task| !task.is_finished());
+            while tasks.try_join_next().is_some() {}
             match (message.get("id"), message["method"].as_str()) {
                 (Some(id), Some(_)) => {
                     let (id, relay) = (id.to_string(), self.clone());
