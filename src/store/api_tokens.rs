@@ -1,5 +1,6 @@
 //! `api-tokens.json`: the tokens with which programs use the OpenAI API (docs/openai.md) and the MCP server (docs/mcp-server.md)
-//! of a single-person server. Only their hashes are stored. The command line writes the file while the server runs, and the server reads it again when it has changed.
+//! of a single-person server. Only their hashes are stored. The command line writes the file while the server runs, and the
+//! server reads it again when it has changed.
 
 use std::fs::{File, metadata};
 use std::io::{Error, ErrorKind, Result};
