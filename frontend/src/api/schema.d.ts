@@ -874,7 +874,7 @@ export interface paths {
         };
         /**
          * Lists the MCP servers with their tools, trusted or not.
-         * @description Texts of tools are those of their servers. Without the page's secret, values of variables and headers are left out.
+         * @description Texts of tools are those of their servers. Without the page's secret, entries and the reasons of failures are left out.
          */
         get: operations["tools_mcp_servers"];
         put?: never;
