@@ -299,20 +299,17 @@ impl Actor {
             // A person answered it while its call was being rehearsed: the answer counts.
             EventKind::Fact(done) if self.was_answered(&entry.event) => drop(done.send(Ok(()))),
             EventKind::Fact(done) => {
-                let question = matches!(entry.event, Event::ApprovalAsked { .. }).then(|| entry.event.clone());
-                // Known before it is published: whoever sees it may answer at once.
-                let before = match &question {
-                    Some(Event::ApprovalAsked { approval, .. }) => self.tenant.approvals.asked(approval),
-                    Some(_) | None => None,
-                };
-                let kept = self.ledger.fact(entry.event).await.map_err(|error| error.to_string());
-                match &question {
-                    Some(question) if kept.is_ok() => self.noted(question),
-                    Some(Event::ApprovalAsked { approval, .. }) => {
-                        self.tenant.approvals.not_asked(&approval.id, before)
+                let kept = match self.ledger.keep(entry.event).await {
+                    Ok(event) => {
+                        // Before it is published: whoever sees a question may answer it at once.
+                        if let Event::ApprovalAsked { .. } = event {
+                            self.noted(&event);
+                        }
+                        self.ledger.publish(PublishedItem::Event(event));
+                        Ok(())
                     }
-                    Some(_) | None => {}
-                }
+                    Err(error) => Err(error.to_string()),
+                };
                 // An aborted run does not wait for the reply.
                 let _ = done.send(kept);
                 if self.running.as_ref().is_some_and(|running| running.stop_signal.cancel.is_cancelled())

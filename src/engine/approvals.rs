@@ -108,23 +108,12 @@ impl Approvals {
         }
     }
 
-    /// Adds a question. One that is asked again keeps its place, and what it was is returned.
-    pub(super) fn asked(&self, approval: &Approval) -> Option<Approval> {
+    /// Adds a question. One that is asked again keeps its place.
+    pub(super) fn asked(&self, approval: &Approval) {
         let mut known = self.known();
         match known.waiting.iter_mut().find(|other| other.id == approval.id) {
-            Some(other) => Some(std::mem::replace(other, approval.clone())),
-            None => {
-                known.waiting.push(approval.clone());
-                None
-            }
-        }
-    }
-
-    /// Takes back a question that could not be recorded; `before` is what [`Self::asked`] returned.
-    pub(super) fn not_asked(&self, id: &str, before: Option<Approval>) {
-        match before {
-            Some(before) => drop(self.asked(&before)),
-            None => self.known().waiting.retain(|approval| approval.id != id),
+            Some(other) => *other = approval.clone(),
+            None => known.waiting.push(approval.clone()),
         }
     }
 

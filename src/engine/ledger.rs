@@ -59,6 +59,13 @@ impl Ledger {
 
     /// Journals a fact, waits until it is on disk, folds it and publishes it.
     pub async fn fact(&mut self, event: Event) -> Result<(), EngineError> {
+        let event = self.keep(event).await?;
+        self.publish(PublishedItem::Event(event));
+        Ok(())
+    }
+
+    /// Does what [`Self::fact`] does, but leaves publishing to the caller.
+    pub async fn keep(&mut self, event: Event) -> Result<Event, EngineError> {
         self.writable()?;
         if self.unsaved || !self.writer.is_sound() {
             self.renew().await?;
@@ -66,8 +73,7 @@ impl Ledger {
         let fact = self.next_fact(event);
         self.writer.append(std::slice::from_ref(&fact), Durability::Synced).await?;
         Arc::make_mut(&mut self.session).apply_fact(&fact);
-        self.publish(PublishedItem::Event(fact.event));
-        Ok(())
+        Ok(fact.event)
     }
 
     /// Journals a mark without waiting for the disk, folds it and publishes it.
