@@ -94,9 +94,9 @@ test-e5: embedder-e5 ## Tests of multilingual-e5-small, with the real weights
 
 # The programs are installed into a folder of their own.
 INTEROP := $(TARGET)/interop
-PROTOCOL_TESTS := $(addprefix tests/interop/,test_mcp.py test_mcp_server.py test_acp.py test_websocket.py)
+PROTOCOL_TESTS := $(addprefix tests/interop/,test_mcp.py test_mcp_server.py test_acp.py test_websocket.py test_coding_agents.py)
 
-interop: frontend/dist/index.html ## Try the server with programs of others: the SDKs of Anthropic and OpenAI, llm, aider, the gateway LiteLLM, MCP servers, a WebSocket client, and clients of MCP and ACP
+interop: frontend/dist/index.html ## Try the server with programs of others: the SDKs of Anthropic and OpenAI, llm, aider, Codex, opencode, Continue, Claude Code, the gateway LiteLLM, MCP servers, a WebSocket client, and clients of MCP and ACP
 	cargo build --locked --bin miniclaw
 	python3 -m venv "$(INTEROP)"
 	"$(INTEROP)/bin/pip" install --quiet --disable-pip-version-check -r tests/interop/requirements.txt
@@ -104,7 +104,7 @@ interop: frontend/dist/index.html ## Try the server with programs of others: the
 	"$(INTEROP)/aider/bin/pip" install --quiet --disable-pip-version-check -r tests/interop/requirements-aider.txt
 	python3 -m venv "$(INTEROP)/protocols"
 	"$(INTEROP)/protocols/bin/pip" install --quiet --disable-pip-version-check -r tests/interop/requirements-protocols.txt
-	npm install --prefix "$(INTEROP)/node" --no-audit --no-fund --silent openai@7.59.0 @modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31
+	npm install --prefix "$(INTEROP)/node" --no-audit --no-fund --silent openai@7.59.0 @modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 @openai/codex@0.171.0 opencode-ai@1.18.33 @continuedev/cli@1.5.47 @anthropic-ai/claude-code@2.1.197
 	MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" INTEROP_NODE_MODULES="$(abspath $(INTEROP))/node/node_modules" INTEROP_AIDER="$(abspath $(INTEROP))/aider/bin/aider" PYTHONDONTWRITEBYTECODE=1 "$(INTEROP)/bin/python" -m pytest -q -p no:cacheprovider tests/interop $(PROTOCOL_TESTS:%=--ignore=%)
 	MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" INTEROP_NODE_MODULES="$(abspath $(INTEROP))/node/node_modules" PYTHONDONTWRITEBYTECODE=1 "$(INTEROP)/protocols/bin/python" -m pytest -q -p no:cacheprovider $(PROTOCOL_TESTS)
 

@@ -108,10 +108,17 @@ def litellm(folder, models):
 def recorded(name):
     """Answers every request with a recorded stream of tests/fixtures/provider; gives the address."""
     stream = (FIXTURES / name).read_bytes()
+    with streaming(lambda _request: stream) as address:
+        yield address
+
+
+@contextmanager
+def streaming(answer):
+    """Answers every request with the stream that `answer` returns for its body; gives the address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
-            self.rfile.read(int(self.headers["Content-Length"]))
+            stream = answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Content-Length", str(len(stream)))
@@ -128,3 +135,28 @@ def recorded(name):
     finally:
         server.shutdown()
         server.server_close()
+
+
+class Home:
+    """A home with a token for programs, and the servers that run on it one after the other."""
+
+    def __init__(self, folder, config):
+        self.home, self.folder, self.port = folder / "home", folder, free_port()
+        self.home.mkdir(exist_ok=True)
+        (self.home / "config.yml").write_text(config)
+        made = [MINICLAW, "token", "--home", str(self.home), "add", "--scope", "ask"]
+        self.token = subprocess.run(made, check=True, capture_output=True, text=True, env=environment()).stdout.strip()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.starts = 0
+
+    @contextmanager
+    def serve(self):
+        command = [MINICLAW, "serve", "--home", str(self.home), "--port", str(self.port)]
+        env = environment(MINICLAW_MODELS=str(self.folder / "no-models"))
+        self.starts += 1
+        log = self.folder / f"miniclaw-{self.starts}.log"
+        with running(command, lambda text: "listening" in text, log, env=env) as process:
+            yield process
+
+    def sessions(self):
+        return [json.loads(path.read_text()) for path in (self.home / "sessions").glob("*.json")]

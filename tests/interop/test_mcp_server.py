@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import subprocess
 import urllib.request
 
 import httpx2
@@ -10,7 +9,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
-from programs import MINICLAW, environment, free_port, running, scripted_provider
+from programs import MINICLAW, Home, environment, scripted_provider
 
 TITLE = {"match": "Give this conversation a title", "repeat": True, "steps": [{"text": "T"}, {"finish": "stop"}]}
 RUN = {
@@ -23,28 +22,19 @@ RUN = {
 ANSWER = {"repeat": True, "steps": [{"text": "Hello, "}, {"text": "企鹅."}, {"finish": "stop"}]}
 
 
-class Home:
-    """A home, its server and a token for it."""
+class McpHome(Home):
+    """A home with a memory, where commands need approval."""
 
     def __init__(self, folder, provider):
-        self.home, self.folder = folder / "home", folder
-        (self.home / "memory").mkdir(parents=True)
-        (self.home / "memory/MEMORY.md").write_text("# Memory\n\nThe quetzalcoatlus is a pterosaur.\n")
-        (self.home / "workspace").mkdir()
-        (self.home / "workspace/SOUL.md").write_text("You are an agent.\n")
-        (self.home / "config.yml").write_text(
+        (folder / "home/memory").mkdir(parents=True)
+        (folder / "home/memory/MEMORY.md").write_text("# Memory\n\nThe quetzalcoatlus is a pterosaur.\n")
+        (folder / "home/workspace").mkdir()
+        (folder / "home/workspace/SOUL.md").write_text("You are an agent.\n")
+        super().__init__(
+            folder,
             "find_local_models: false\napprovals: {effects: {execute: ask}}\n"
-            f"models: [{{id: mock, api_url: '{provider}/v1', api_key: x, model: mock}}]\n"
+            f"models: [{{id: mock, api_url: '{provider}/v1', api_key: x, model: mock}}]\n",
         )
-        made = [MINICLAW, "token", "--home", str(self.home), "add", "--scope", "ask"]
-        self.token = subprocess.run(made, check=True, capture_output=True, text=True, env=environment()).stdout.strip()
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def serve(self):
-        command = [MINICLAW, "serve", "--home", str(self.home), "--port", str(self.port)]
-        env = environment(MINICLAW_MODELS=str(self.folder / "no-models"))
-        return running(command, lambda text: "listening" in text, self.folder / "miniclaw.log", env=env)
 
     def http(self):
         client = httpx2.AsyncClient(headers={"Authorization": f"Bearer {self.token}"}, timeout=60)
@@ -66,7 +56,7 @@ class Home:
 @pytest.fixture
 def home(tmp_path):
     with scripted_provider(tmp_path, [TITLE, RUN, ANSWER]) as provider:
-        yield Home(tmp_path, provider)
+        yield McpHome(tmp_path, provider)
 
 
 async def everything(server, mode):

@@ -6,12 +6,11 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import openai
 import pytest
-from programs import MINICLAW, environment, free_port, running, scripted_provider
+from programs import Home, environment, scripted_provider
 
 TITLE = {"match": "Give this conversation a title", "repeat": True, "steps": [{"text": "T"}, {"finish": "stop"}]}
 USAGE = {"usage": {"prompt_tokens": 9, "completion_tokens": 4}}
@@ -23,35 +22,19 @@ SCHEMA = {"type": "object", "properties": {"at": {"type": "string"}}, "required"
 GIF = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 
 
-class Server:
-    """A home, and the servers that run in it one after the other."""
+class Server(Home):
+    """A home with a model that sees pictures."""
 
     def __init__(self, folder, provider):
-        self.home, self.port, self.folder = folder / "home", free_port(), folder
-        self.home.mkdir()
-        (self.home / "config.yml").write_text(
+        super().__init__(
+            folder,
             "find_local_models: false\nvision_models: [mock]\n"
-            f"models: [{{id: mock, api_url: '{provider}/v1', api_key: x, model: mock}}]\n"
+            f"models: [{{id: mock, api_url: '{provider}/v1', api_key: x, model: mock}}]\n",
         )
-        made = [MINICLAW, "token", "--home", str(self.home), "add", "--scope", "ask"]
-        self.token = subprocess.run(made, check=True, capture_output=True, text=True, env=environment()).stdout.strip()
-        self.address = f"http://127.0.0.1:{self.port}/v1"
-        self.starts = 0
-
-    @contextmanager
-    def runs(self):
-        command = [MINICLAW, "serve", "--home", str(self.home), "--port", str(self.port)]
-        env = environment(MINICLAW_MODELS=str(self.folder / "no-models"))
-        self.starts += 1
-        log = self.folder / f"miniclaw-{self.starts}.log"
-        with running(command, lambda text: "listening" in text, log, env=env) as process:
-            yield process
+        self.address = f"{self.url}/v1"
 
     def client(self, key=None):
         return openai.OpenAI(api_key=key or self.token, base_url=self.address, max_retries=0)
-
-    def sessions(self):
-        return [json.loads(path.read_text()) for path in (self.home / "sessions").glob("*.json")]
 
 
 @pytest.fixture
@@ -62,7 +45,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def server(home):
-    with home.runs():
+    with home.serve():
         yield home
 
 
@@ -133,7 +116,7 @@ def test_responses_stream_and_follow_each_other(server):
 
 
 def test_background_response_is_followed_over_a_kill(home):
-    with home.runs() as process:
+    with home.serve() as process:
         client = home.client()
         begun = client.responses.create(model="miniclaw", input="count slowly", background=True)
         text, number = "", None
@@ -146,7 +129,7 @@ def test_background_response_is_followed_over_a_kill(home):
         time.sleep(1.5)
         process.kill()
         process.wait()
-    with home.runs():
+    with home.serve():
         client = home.client()
         for event in client.responses.retrieve(begun.id, stream=True, starting_after=number):
             text += event.delta if event.type == "response.output_text.delta" else ""
