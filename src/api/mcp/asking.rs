@@ -13,7 +13,6 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tokio::time::{Instant, sleep_until};
 
 use super::answering::{AnswerState, WorkPlace, answer, failed, failed_with, waiting_text};
 use super::request_state::{WaitingWork, binding};
@@ -24,6 +23,7 @@ use crate::api::error::ApiError;
 use crate::api::openai::chat::lost;
 use crate::api::openai::error::of_outcome;
 use crate::api::openai::models::{AGENT, RequestedModel};
+use crate::api::openai::open_questions::{OpenQuestion, OpenQuestions};
 use crate::api::openai::progress::{Delta, Progress};
 use crate::clock;
 use crate::domain::{ClientRequest, SessionId, UserPrompt, WorkId};
@@ -193,9 +193,8 @@ impl<'s> Follower<'s> {
     }
 
     async fn follow(mut self, waiting: Waiting) -> Result<CallToolResponse, ErrorData> {
-        let mut question: Option<(String, Instant)> = None;
+        let mut questions = OpenQuestions::new(waiting.patience);
         loop {
-            let until = question.as_ref().map_or_else(|| Instant::now() + REPEATED_PATIENCE, |(_, until)| *until);
             let next = tokio::select! {
                 biased;
                 () = self.context.ct.cancelled() => {
@@ -203,12 +202,14 @@ impl<'s> Follower<'s> {
                     return Err(ErrorData::internal_error("the request was cancelled", None));
                 }
                 next = self.progress.next() => next,
-                () = sleep_until(until), if question.is_some() => {
-                    let tool = question.map(|(tool, _)| tool).unwrap_or_default();
+                OpenQuestion { tool, .. } = questions.expired() => {
                     self.hold.release();
                     return Ok(answer(self.text, AnswerState::Waiting { tool }, &self.place).into());
                 }
             };
+            if let Some(delta) = &next {
+                questions.follow(delta);
+            }
             match next {
                 Some(Delta::Text(text)) => self.text.push_str(&text),
                 Some(Delta::Step(line)) => self.tell(line).await,
@@ -218,9 +219,7 @@ impl<'s> Follower<'s> {
                         return Ok(self.question(approval_id, &tool, &waiting.binding).into());
                     }
                     self.tell(waiting_text(&tool, &self.place.page)).await;
-                    question = Some((tool, Instant::now() + waiting.patience));
                 }
-                Some(Delta::Answered) => question = None,
                 Some(Delta::Ended(outcome)) => {
                     self.hold.end();
                     return Ok(match of_outcome(&outcome) {
@@ -229,7 +228,9 @@ impl<'s> Follower<'s> {
                     });
                 }
                 // These requests bring no tools, so that no call is handed off.
-                Some(Delta::Thought(_) | Delta::Usage(_) | Delta::Call(_) | Delta::HandedOff) => {}
+                Some(
+                    Delta::Answered { .. } | Delta::Thought(_) | Delta::Usage(_) | Delta::Call(_) | Delta::HandedOff,
+                ) => {}
                 None => {
                     self.hold.release();
                     return Ok(failed(&lost()).into());

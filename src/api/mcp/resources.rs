@@ -110,7 +110,8 @@ fn mime_of(place: &Place) -> Option<&'static str> {
         "json" => Some("application/json"),
         "html" | "htm" => Some("text/html"),
         "csv" => Some("text/csv"),
-        "pdf" => Some("application/pdf"),
+        // Its text is what can be read.
+        "pdf" => Some("text/plain"),
         _ => None,
     }
 }

@@ -9,7 +9,6 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, stream};
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
 
 use super::chat_chunks::{ChunkWriter, WholeAnswer, finish_reason};
 use super::client_turn::{AgentRequest, Naming, SESSION_HEADER, begin};
@@ -17,6 +16,7 @@ use super::error::{OpenAiErrorBody, invalid, of_outcome};
 use super::fields::Fields;
 use super::message::read_messages;
 use super::models::RequestedModel;
+use super::open_questions::OpenQuestions;
 use super::page_address::PageAddress;
 use super::parameters::Parameters;
 use super::progress::{Delta, Progress};
@@ -186,7 +186,7 @@ impl Follower {
                         StepsShown::Reasoning | StepsShown::None => writer.thought(&format!("\n{line}\n")),
                     }
                 }
-                Some(Delta::Answered) => continue,
+                Some(Delta::Answered { .. }) => continue,
                 Some(Delta::Usage(usage)) => {
                     self.usage.add(usage);
                     continue;
@@ -217,29 +217,24 @@ impl Follower {
     /// is returned too.
     async fn whole(mut self) -> Result<(Value, Option<String>), ApiError> {
         let mut answer = WholeAnswer::default();
-        let mut question: Option<(String, String, Instant)> = None;
+        let mut questions = OpenQuestions::new(QUESTION_PATIENCE);
         loop {
-            let next = match &question {
-                None => self.progress.next().await,
-                Some((id, tool, until)) => match timeout_at(*until, self.progress.next()).await {
-                    Ok(next) => next,
-                    Err(_) => {
-                        self.hold.release();
-                        answer.text = self.shown.question(tool);
-                        answer.finish_reason = "stop";
-                        answer.usage = self.usage;
-                        return Ok((self.writer.whole(answer), Some(id.clone())));
-                    }
-                },
+            let next = tokio::select! {
+                biased;
+                next = self.progress.next() => next,
+                question = questions.expired() => {
+                    self.hold.release();
+                    answer.text = self.shown.question(&question.tool);
+                    answer.finish_reason = "stop";
+                    answer.usage = self.usage;
+                    return Ok((self.writer.whole(answer), Some(question.approval_id)));
+                }
             };
             match next {
+                Some(delta @ (Delta::Asked { .. } | Delta::Answered { .. })) => questions.follow(&delta),
                 Some(Delta::Text(text)) => answer.text.push_str(&text),
                 Some(Delta::Thought(text)) => answer.thoughts.push_str(&text),
                 Some(Delta::Step(line)) => answer.step(&line, self.shown.steps),
-                Some(Delta::Asked { approval_id, tool }) => {
-                    question = Some((approval_id, tool, Instant::now() + QUESTION_PATIENCE));
-                }
-                Some(Delta::Answered) => question = None,
                 Some(Delta::Usage(usage)) => self.usage.add(usage),
                 Some(Delta::Call(call)) => answer.calls.push(call),
                 Some(Delta::HandedOff) => {

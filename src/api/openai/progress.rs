@@ -30,7 +30,9 @@ pub enum Delta {
         approval_id: String,
         tool: String,
     },
-    Answered,
+    Answered {
+        approval_id: String,
+    },
     Usage(Usage),
     Ended(Outcome),
 }
@@ -139,8 +141,7 @@ impl Progress {
             self.has_text = false;
             self.part += 1;
         }
-        let waiting = session.unanswered(&self.work_id).into_iter().next();
-        if let Some(approval) = waiting {
+        for approval in session.unanswered(&self.work_id) {
             let (approval_id, tool) = (approval.id.clone(), approval.tool.clone());
             self.pending.push_back(Delta::Asked { approval_id, tool });
         }
@@ -173,7 +174,9 @@ impl Progress {
                 let (approval_id, tool) = (approval.id.clone(), approval.tool.clone());
                 self.pending.push_back(Delta::Asked { approval_id, tool });
             }
-            Event::ApprovalAnswered { .. } => self.pending.push_back(Delta::Answered),
+            Event::ApprovalAnswered { approval_id, .. } => {
+                self.pending.push_back(Delta::Answered { approval_id: approval_id.clone() });
+            }
             Event::DialogueFinished { usage, .. } => self.pending.push_back(Delta::Usage(*usage)),
             Event::WorkFinished { outcome, .. } => self.pending.push_back(Delta::Ended(outcome.clone())),
             _ => {}

@@ -169,3 +169,21 @@ fn chat_format(format: &Value) -> Option<Value> {
     schema.shift_remove("type");
     Some(json!({"type": "json_schema", "json_schema": schema}))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::api::openai::any_body::{any_request, is_own_fault};
+
+    proptest! {
+        #[test]
+        fn any_response_request_is_read_or_refused(body in any_request("input")) {
+            let read = Fields::of(body).and_then(|fields| read(fields, "miniclaw".to_owned(), &HeaderMap::new()).map(drop));
+            if let Err(error) = read {
+                prop_assert!(is_own_fault(&error), "{error:?}");
+            }
+        }
+    }
+}

@@ -8,7 +8,6 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, stream};
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout_at};
 
 use super::items::Items;
 use super::object::{ResponseHead, ResponseState};
@@ -16,6 +15,7 @@ use crate::api::chat::sse;
 use crate::api::error::ApiError;
 use crate::api::openai::chat::lost;
 use crate::api::openai::error::of_provider;
+use crate::api::openai::open_questions::{OpenQuestion, OpenQuestions};
 use crate::api::openai::progress::{Delta, Progress};
 use crate::api::openai::raw::RawDeltas;
 use crate::config::StepsShown;
@@ -127,34 +127,26 @@ impl Following {
     /// # Errors
     /// Returns the error of a model alone.
     pub async fn whole(mut self, mut headers: HeaderMap) -> Result<Response, ApiError> {
-        let mut question: Option<(String, String, Instant)> = None;
+        let mut questions = OpenQuestions::new(QUESTION_PATIENCE);
         loop {
-            let next = match &question {
-                None => self.next().await,
-                Some((id, tool, until)) => match timeout_at(*until, self.next()).await {
-                    Ok(next) => next,
-                    Err(_) => {
-                        self.release();
-                        headers.extend(HeaderValue::from_str(id).ok().map(|id| (WAITING_HEADER, id)));
-                        let notice = format!("{WAITING_NOTICE}: {tool}. Answer it at {}]", self.address);
-                        self.items.add(&Delta::Text(notice));
-                        let object = self.head.object(&ResponseState::InProgress, self.items.all(), Some(self.usage));
-                        return Ok((headers, Json(object)).into_response());
-                    }
-                },
+            let next = tokio::select! {
+                biased;
+                next = self.next() => next,
+                OpenQuestion { approval_id, tool, .. } = questions.expired() => {
+                    self.release();
+                    headers.extend(HeaderValue::from_str(&approval_id).ok().map(|id| (WAITING_HEADER, id)));
+                    let notice = format!("{WAITING_NOTICE}: {tool}. Answer it at {}]", self.address);
+                    self.items.add(&Delta::Text(notice));
+                    let object = self.head.object(&ResponseState::InProgress, self.items.all(), Some(self.usage));
+                    return Ok((headers, Json(object)).into_response());
+                }
             };
             if let (Err(error), DeltaSource::Raw(_)) = (&next, &self.source) {
                 return Err(error.clone());
             }
             if let Ok(Some(delta)) = &next {
                 self.items.add(delta);
-                match delta {
-                    Delta::Asked { approval_id, tool } => {
-                        question = Some((approval_id.clone(), tool.clone(), Instant::now() + QUESTION_PATIENCE));
-                    }
-                    Delta::Answered => question = None,
-                    _ => {}
-                }
+                questions.follow(delta);
             }
             let ended = match &next {
                 Ok(delta) => self.ended(Ok(delta.as_ref())),

@@ -77,7 +77,7 @@ impl Items {
                 self.call(call, &mut events);
             }
             Delta::HandedOff | Delta::Ended(_) => self.close(&mut events),
-            Delta::Asked { .. } | Delta::Answered | Delta::Usage(_) => {}
+            Delta::Asked { .. } | Delta::Answered { .. } | Delta::Usage(_) => {}
         }
         events
     }
