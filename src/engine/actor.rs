@@ -250,6 +250,7 @@ impl Actor {
             Command::RemoveQueued { id, reply } => drop(reply.send(self.remove_queued(&id).await)),
             Command::SendQueued { id, reply } => drop(reply.send(self.send_queued(&id).await)),
             Command::Interrupt { reply } => drop(reply.send(Ok(self.interrupt().await))),
+            Command::StopWork { work_id, reply } => drop(reply.send(self.stop_work(&work_id).await)),
             Command::Answer { id, hash, wish, reply } => drop(reply.send(self.answer(&id, &hash, wish).await)),
             Command::Deliver { results, reply } => drop(reply.send(self.deliver(results).await)),
             Command::Hold { id, reply } => drop(reply.send(self.hold(&id).await)),

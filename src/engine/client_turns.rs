@@ -260,21 +260,15 @@ impl Engine {
             return Ok(());
         }
         while let Some(published) = subscription.live.recv().await {
-            let is_end = |event: &Event| matches!(event, Event::WorkFinished { work_id, .. } if work_id == work);
+            let is_end = |event: &Event| match event {
+                Event::WorkFinished { work_id, .. } | Event::Unqueued { work_id, .. } => work_id == work,
+                _ => false,
+            };
             if matches!(&published.what, PublishedItem::Event(event) if is_end(event)) {
                 break;
             }
         }
         Ok(())
-    }
-
-    /// Interrupts this work, if it is under way.
-    ///
-    /// # Errors
-    /// Returns an error if the session cannot be opened.
-    pub async fn interrupt_work(&self, id: &SessionId, work: &WorkId) -> Result<bool, EngineError> {
-        let is_running = self.view(id).await?.session.running().is_some_and(|running| running.work_id == *work);
-        if is_running { self.interrupt(id).await } else { Ok(false) }
     }
 
     /// Deletes a session for good: its program did not want it to be kept.

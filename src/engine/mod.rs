@@ -194,6 +194,12 @@ impl Engine {
         self.ask(id, IfMissing::Fail, |reply| Command::Interrupt { reply }).await
     }
 
+    /// Stops this work only: one under way is interrupted, and the message of one that waits leaves the queue. Returns `false`
+    /// if it is neither.
+    pub async fn interrupt_work(&self, id: &SessionId, work_id: &WorkId) -> Result<bool, EngineError> {
+        self.ask(id, IfMissing::Fail, |reply| Command::StopWork { work_id: work_id.clone(), reply }).await
+    }
+
     /// Records a person's answer to a question; `hash` is that of the approval they saw.
     pub async fn answer(
         &self,

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::acp_editor::Editor;
+use crate::mcp::PROGRAM;
 use crate::script::{always, call, calls, says, script, steps};
 use crate::world::{ASKING, PLAIN, World, eventually};
 
@@ -150,6 +151,77 @@ async fn cancelled_prompt_runs_nothing() {
 }
 
 #[tokio::test]
+async fn cancelled_prompt_leaves_the_queue_only() {
+    let held = steps([
+        json!({"text": "Half"}),
+        json!({"gate": "g"}),
+        json!({"text": " and half."}),
+        json!({"finish": "stop"}),
+    ]);
+    let world = World::new(script([held, always(says(["T"]))])).await;
+    let server = world.serve().await;
+    let mut editor = Editor::greeted(&world).await;
+    let session = editor.session(&world.home()).await;
+    let page = server.open_chat(&session, "First").await;
+    eventually("the page's work runs", async || world.asked().len() == 1).await;
+    let prompt = editor.prompt(&session, "And then?");
+    let history = format!("/api/sessions/{session}/history");
+    eventually("the prompt waits in the queue", async || {
+        server.get(&history).await.ok()["queue"].as_array().is_some_and(|queue| queue.len() == 1)
+    })
+    .await;
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(editor.answer(prompt).await["result"]["stopReason"], "cancelled");
+    assert_eq!(server.get(&history).await.ok()["queue"], json!([]));
+    // The page's work goes on to its end.
+    world.provider.open_gate("g");
+    page.rest().await;
+    let messages = server.settled(&session).await["messages"].clone();
+    assert_eq!((messages.as_array().unwrap().len(), &messages[1]["content"]), (2, &json!("Half and half.")));
+    editor.quit().await;
+}
+
+#[tokio::test]
+async fn editor_undoes_and_compresses() {
+    let create = calls([call("c", "create_file", json!({"items": [{"path": "tea.md", "content": "Green.\n"}]}))]);
+    let world = World::new(script([create, says(["Made."]), always(says(["Fine."]))])).await;
+    world.write("config.yml", PLAIN);
+    let _server = world.serve().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().canonicalize().unwrap();
+    let mut editor = Editor::greeted(&world).await;
+    let session = editor.session(&path).await;
+    let prompt = editor.prompt(&session, "Make it");
+    let question = editor.until("session/request_permission").await;
+    editor.choose(&question, "link");
+    let question = editor.until("session/request_permission").await;
+    editor.choose(&question, "once");
+    editor.answer(prompt).await;
+    assert!(path.join("tea.md").exists());
+    let command = async |editor: &mut Editor, text: &str| {
+        editor.updates.clear();
+        let prompt = editor.prompt(&session, text);
+        let answer = editor.answer(prompt).await;
+        (answer, editor.text("agent_message_chunk"))
+    };
+    let (answer, said) = command(&mut editor, "/undo").await;
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    assert!(said.contains("withdrawn") && said.contains("tea.md"), "{said}");
+    assert!(!path.join("tea.md").exists());
+    let (answer, _) = command(&mut editor, "/undo").await;
+    assert!(answer["error"]["message"].as_str().unwrap().contains("nothing to undo"), "{answer}");
+    let (answer, _) = command(&mut editor, "/compress").await;
+    assert!(answer["error"]["message"].as_str().unwrap().contains("too short"), "{answer}");
+    for _ in 0..4 {
+        command(&mut editor, "Which tea?").await;
+    }
+    let (answer, said) = command(&mut editor, "/compress").await;
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    assert!(said.contains("replaced by this summary") && said.contains("Fine."), "{said}");
+    editor.quit().await;
+}
+
+#[tokio::test]
 async fn modes_of_the_editor_decide_what_is_asked() {
     let world = World::new(script([run_command(), says(["Ran."]), run_command(), says(["Could not."])])).await;
     world.write("config.yml", ASKING);
@@ -191,24 +263,59 @@ async fn skills_are_commands_and_models_can_be_chosen() {
     assert_eq!((&history["chosen"]["model"], &history["chosen"]["permission_mode"]), (&model, &json!("ask")));
     let prompt = editor.prompt(&session, "/tea for two");
     editor.answer(prompt).await;
-    assert_eq!(editor.of("available_commands_update")[0]["availableCommands"][0]["name"], "tea");
+    let commands = editor.of("available_commands_update")[0]["availableCommands"].clone();
+    let names: Vec<_> = commands.as_array().unwrap().iter().map(|command| command["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["compress", "undo", "tea"]);
     let asked = world.asked()[0]["messages"].to_string();
     assert!(asked.contains("Use the skill tea (skills/tea/SKILL.md)") && asked.contains("for two"), "{asked}");
     editor.quit().await;
 }
 
 #[tokio::test]
-async fn what_the_editor_brings_and_is_not_used_is_said() {
-    let world = World::new(script([always(says(["Fine."]))])).await;
-    let _server = world.serve().await;
+async fn servers_of_the_editor_are_used_once_confirmed() {
+    let call = calls([call("m", "mcp__Notes__echo", json!({"text": "sky"}))]);
+    let world = World::new(script([call, always(says(["Fine."]))])).await;
+    world.write("config.yml", PLAIN);
+    let server = world.serve().await;
     let mut editor = Editor::greeted(&world).await;
-    let servers = json!([{"name": "files", "command": "/bin/false", "args": [], "env": []}]);
+    let notes =
+        |name: &str| json!({"name": name, "command": "/usr/bin/python3", "args": ["-c", PROGRAM, "legacy"], "env": []});
+    let servers = json!([
+        notes("Notes!"),
+        {"type": "sse", "name": "old", "url": "https://example.com/sse", "headers": []},
+    ]);
     let made = editor.call("session/new", json!({"cwd": world.home(), "mcpServers": servers})).await;
     let session = made["sessionId"].as_str().unwrap().to_owned();
-    let prompt = editor.prompt(&session, "hi");
+    let prompt = editor.prompt(&session, "Look");
+    // Its command is shown before it starts, its tools before the model reads them.
+    let question = editor.until("session/request_permission").await;
+    assert!(question["params"].to_string().contains("python3"), "{question}");
+    assert_eq!(server.get("/api/mcp").await.ok()["servers"], json!([]));
+    editor.choose(&question, "use");
+    let question = editor.until("session/request_permission").await;
+    assert!(question["params"].to_string().contains("Repeats a text."), "{question}");
+    assert!(world.asked().is_empty());
+    editor.choose(&question, "use");
+    let question = editor.until("session/request_permission").await;
+    assert_eq!(question["params"]["toolCall"]["toolCallId"], "m");
+    editor.choose(&question, "once");
     editor.answer(prompt).await;
     let said = editor.text("agent_thought_chunk");
-    assert!(said.contains("MCP servers") && said.contains("is not used"), "{said}");
+    assert!(said.contains("SSE"), "{said}");
+    let offered = world.asked()[0]["tools"].to_string();
+    assert!(offered.contains("mcp__Notes__echo"), "{offered}");
+    assert_eq!(editor.of("tool_call_update").pop().unwrap()["status"], "completed");
+
+    // Another session with it asks nothing; one with another program of this name is told.
+    let brings = |server: Value| json!({"cwd": world.home(), "mcpServers": [server]});
+    let other = json!({"name": "Notes", "command": "/bin/false", "args": [], "env": []});
+    for (server, is_other) in [(notes("Notes"), false), (other, true)] {
+        editor.updates.clear();
+        let made = editor.call("session/new", brings(server)).await;
+        let prompt = editor.prompt(made["sessionId"].as_str().unwrap(), "hi");
+        assert_eq!(editor.answer(prompt).await["result"]["stopReason"], "end_turn");
+        assert_eq!(editor.text("agent_thought_chunk").contains("another server has this name"), is_other);
+    }
     editor.quit().await;
 }
 

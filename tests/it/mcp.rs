@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::script::{call, calls, says, script};
 use crate::world::{CONFIG, KEY, PLAIN, Server, World, eventually};
 
-const PROGRAM: &str = include_str!("../fixtures/mcp/server.py");
+pub const PROGRAM: &str = include_str!("../fixtures/mcp/server.py");
 
 /// Returns the entry of the server `era`, with what is given to it.
 pub fn entry(era: &str, grants: Value) -> Value {

@@ -19,6 +19,8 @@ use crate::domain::{Message, Outcome, SessionId, When};
 use crate::engine::{FinishedWork, NewMessage};
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("x-session-id");
+/// The work that the message begins, known before its stream begins.
+const WORK_HEADER: HeaderName = HeaderName::from_static("x-work-id");
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct ChatRequest {
@@ -67,7 +69,7 @@ pub async fn chat(caller: Caller, request: Result<JsonBody<ChatRequest>, JsonRej
     let prompt = prompt(&caller, &id, request.message, request.attachments).await?;
     let message = NewMessage { prompt, key: None, when: request.when };
     let work = caller.engine.say_and_follow(&id, message, caller.until_over()).await?;
-    let header = [(SESSION_HEADER, id.to_string())];
+    let header = [(SESSION_HEADER, id.to_string()), (WORK_HEADER, work.work_id.to_string())];
     if request.stream {
         let hub = caller.tenant().hub.clone();
         return Ok((header, respond(frames(work.publications, hub))).into_response());

@@ -10,7 +10,7 @@ use crate::api::body::JsonBody;
 use crate::api::chat::attachments::{Attached, prompt};
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::domain::{SessionId, When};
+use crate::domain::{SessionId, When, WorkId};
 use crate::engine::{MessageState, NewMessage, WorkStarted};
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -103,10 +103,24 @@ pub async fn continue_work(
     Ok((StatusCode::ACCEPTED, Json(receipt(&caller, &id, started))))
 }
 
+#[derive(Deserialize, utoipa::IntoParams)]
+pub struct InterruptQuery {
+    /// Stops only this work; if its message waits in the queue, it is removed.
+    work_id: Option<String>,
+}
+
 /// Stops the work under way. The text so far is kept, and queued messages wait.
-#[utoipa::path(post, path = "/api/sessions/{id}/interrupt", tag = "chat", params(("id" = String, Path)),
+#[utoipa::path(post, path = "/api/sessions/{id}/interrupt", tag = "chat", params(("id" = String, Path), InterruptQuery),
     responses((status = 200, body = Interrupted), (status = 404, body = ErrorBody)))]
-pub async fn interrupt(caller: Caller, Path(id): Path<String>) -> Result<Json<Interrupted>, ApiError> {
-    let interrupted = caller.engine.interrupt(&SessionId::parse(&id)?).await?;
+pub async fn interrupt(
+    caller: Caller,
+    Path(id): Path<String>,
+    Query(InterruptQuery { work_id }): Query<InterruptQuery>,
+) -> Result<Json<Interrupted>, ApiError> {
+    let id = SessionId::parse(&id)?;
+    let interrupted = match work_id {
+        None => caller.engine.interrupt(&id).await?,
+        Some(work) => caller.engine.interrupt_work(&id, &WorkId::new(work.as_str())).await?,
+    };
     Ok(Json(Interrupted { interrupted }))
 }

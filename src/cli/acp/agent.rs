@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{AcpError, Connection, params, result};
+use super::servers::EditorServer;
 use super::{commands, modes, options, prompt, sessions};
 use crate::cli::ask::client::Client;
 
@@ -38,9 +39,11 @@ pub struct OpenSession {
     pub folder: PathBuf,
     /// Whether the person has to be asked about the folder before the first message.
     pub asks_about_folder: bool,
+    /// MCP servers of the editor that the person has to be asked about before the first message.
+    pub servers: Vec<EditorServer>,
     /// What the person is told with the first message.
     pub notes: Vec<String>,
-    /// Cancelled when the person cancels the prompt that is being sent.
+    /// Cancelled when the person cancels the prompt.
     pub prompt: CancellationToken,
 }
 
@@ -93,16 +96,9 @@ impl Agent {
             }
             (None, Some(method)) if method == "session/cancel" => {
                 let Ok(CancelNotification { session_id, .. }) = serde_json::from_value(params) else { return };
-                // A prompt that has not been sent yet is not sent any more.
                 if let Ok(session) = self.opened(&session_id.to_string()) {
                     session.prompt.cancel();
                 }
-                let agent = self.clone();
-                tokio::spawn(async move {
-                    // It may have ended just now.
-                    let path = format!("api/sessions/{session_id}/interrupt");
-                    let _ = agent.client.post(&path, json!({})).await;
-                });
             }
             (None, Some(_)) => {}
             (Some(id), None) if message.get("result").is_some() || message.get("error").is_some() => {

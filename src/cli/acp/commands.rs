@@ -1,10 +1,16 @@
-//! The slash commands of the editor: the skills that the agent can use.
+//! The slash commands of the editor: two of its own, and the skills that the agent can use.
 
 use agent_client_protocol_schema::v1::{
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, SessionUpdate, UnstructuredCommandInput,
 };
 
+use serde_json::{Value, json};
+
 use super::agent::Agent;
+use super::connection::AcpError;
+
+const COMPRESS: &str = "compress";
+const UNDO: &str = "undo";
 
 /// A skill that the agent can use.
 struct Skill {
@@ -15,12 +21,57 @@ struct Skill {
 
 /// Tells the editor which commands there are.
 pub async fn tell(agent: &Agent, session: &str) {
-    let commands = skills(agent).await.into_iter().map(|skill| {
+    let own = [
+        AvailableCommand::new(COMPRESS, "Replace the earlier half of the conversation by a summary"),
+        AvailableCommand::new(UNDO, "Withdraw the last message and its answer, with all changes of files"),
+    ];
+    let skills = skills(agent).await.into_iter().filter(|skill| !is_own(&skill.name)).map(|skill| {
         let input = UnstructuredCommandInput::new("what to do with it");
         AvailableCommand::new(skill.name, skill.description).input(AvailableCommandInput::Unstructured(input))
     });
-    let update = AvailableCommandsUpdate::new(commands.collect());
+    let update = AvailableCommandsUpdate::new(own.into_iter().chain(skills).collect());
     agent.connection.update(session, SessionUpdate::AvailableCommandsUpdate(update)).await;
+}
+
+fn is_own(name: &str) -> bool {
+    name == COMPRESS || name == UNDO
+}
+
+/// Runs a command that is not for the agent, and returns what it did; `None` if the text is no such command.
+///
+/// # Errors
+/// Returns an error if the server refuses.
+pub async fn run(agent: &Agent, session: &str, text: &str) -> Result<Option<String>, AcpError> {
+    match text.trim().strip_prefix('/') {
+        Some(COMPRESS) => {
+            let done = agent.client.post(&format!("api/sessions/{session}/compress"), json!({})).await?;
+            Ok(Some(format!(
+                "{} messages were replaced by this summary:\n\n{}",
+                done["archived_count"],
+                text_of(&done["summary"])
+            )))
+        }
+        Some(UNDO) => undo(agent, session).await.map(Some),
+        Some(_) | None => Ok(None),
+    }
+}
+
+/// Withdraws the newest work that is not withdrawn.
+async fn undo(agent: &Agent, session: &str) -> Result<String, AcpError> {
+    let history = agent.client.get(&format!("api/sessions/{session}/history")).await?;
+    let withdrawn = history["withdrawn"].as_array().cloned().unwrap_or_default();
+    let messages = history["messages"].as_array().into_iter().flatten().rev();
+    let newest = messages.map(|message| &message["work_id"]).find(|work| work.is_string() && !withdrawn.contains(work));
+    let work = newest.and_then(|work| work.as_str()).ok_or_else(|| AcpError::invalid("there is nothing to undo"))?;
+    let done = agent.client.post(&format!("api/sessions/{session}/works/{work}/withdraw"), json!({})).await?;
+    let files = done["files"].as_array().into_iter().flatten().map(|file| format!("\n- {}", text_of(&file["path"])));
+    let files: String = files.collect();
+    let files = if files.is_empty() { " It had changed no files.".to_owned() } else { format!(" Restored:\n{files}") };
+    Ok(format!("The last message and its answer were withdrawn. The page can bring them back.{files}"))
+}
+
+fn text_of(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 /// Returns a message in which a command is written out. Any other message stays as it is.

@@ -3,15 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use agent_client_protocol_schema::v1::{
-    PermissionOption, PermissionOptionKind, RequestPermissionRequest, ToolCallContent, ToolCallStatus, ToolCallUpdate,
-    ToolCallUpdateFields, ToolKind,
-};
+use agent_client_protocol_schema::v1::{PermissionOption, PermissionOptionKind};
 use serde_json::{Value, json};
 
 use super::agent::{Agent, OpenSession};
 use super::connection::AcpError;
-use super::permission::{Choice, chosen};
+use super::permission::{Choice, Confirmation};
 use super::updates;
 
 const LINK: &str = "link";
@@ -99,20 +96,10 @@ async fn ask(agent: &Agent, id: &str, shown: &Value) -> Choice {
         text("owner"),
         if shown["writable"] == true { "" } else { ", and cannot be changed" },
     );
-    let fields = ToolCallUpdateFields::new()
-        .title(format!("Let the agent work in {path}?"))
-        .kind(ToolKind::Other)
-        .status(ToolCallStatus::Pending)
-        .content(vec![ToolCallContent::from(about.as_str())]);
+    let title = format!("Let the agent work in {path}?");
     let options = vec![
         PermissionOption::new(LINK, "Work in this folder", PermissionOptionKind::AllowOnce),
         PermissionOption::new(HOME, "Work in the agent's home instead", PermissionOptionKind::RejectOnce),
     ];
-    let call = ToolCallUpdate::new(format!("folder-{id}"), fields);
-    let request = RequestPermissionRequest::new(id.to_owned(), call, options);
-    let question = agent.connection.ask("session/request_permission", &request).await;
-    match question.answer.await {
-        Ok(answer) => chosen(answer),
-        Err(_) => Choice::Withdrawn,
-    }
+    agent.confirmed(id, Confirmation { call: format!("folder-{id}"), title, about, options }).await
 }

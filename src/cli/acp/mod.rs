@@ -11,6 +11,7 @@ mod modes;
 mod options;
 mod permission;
 mod prompt;
+mod servers;
 mod sessions;
 mod turn;
 mod updates;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
-    RequestPermissionResponse, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    RequestPermissionResponse, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use serde_json::{Value, json};
 
@@ -25,6 +25,33 @@ pub enum Choice {
     Allowed(String),
     /// The editor cancelled the question, or could not show it.
     Withdrawn,
+}
+
+/// What the person is asked beside calls, in the form of one.
+pub struct Confirmation {
+    /// The id of the call.
+    pub call: String,
+    pub title: String,
+    pub about: String,
+    pub options: Vec<PermissionOption>,
+}
+
+impl Agent {
+    /// Asks the person something and waits for the answer.
+    pub async fn confirmed(&self, session: &str, what: Confirmation) -> Choice {
+        let fields = ToolCallUpdateFields::new()
+            .title(what.title)
+            .kind(ToolKind::Other)
+            .status(ToolCallStatus::Pending)
+            .content(vec![ToolCallContent::from(what.about.as_str())]);
+        let call = ToolCallUpdate::new(what.call, fields);
+        let request = RequestPermissionRequest::new(session.to_owned(), call, what.options);
+        let question = self.connection.ask("session/request_permission", &request).await;
+        match question.answer.await {
+            Ok(answer) => chosen(answer),
+            Err(_) => Choice::Withdrawn,
+        }
+    }
 }
 
 /// Returns what an answer of the editor says. Anything that is not a choice counts as none.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::agent::Agent;
 use super::connection::AcpError;
 use super::turn::Turn;
-use super::{commands, folder, updates};
+use super::{commands, folder, servers, updates};
 
 /// A message as the server takes it.
 #[derive(Debug, Default)]
@@ -31,9 +31,16 @@ pub async fn prompt(agent: &Arc<Agent>, request: PromptRequest) -> Result<Prompt
     session.prompt = cancelled.clone();
     agent.set_open(&id, session);
     let mut said = Said::of(request.prompt)?;
+    if said.attachments.is_empty()
+        && let Some(done) = commands::run(agent, &id, &said.text).await?
+    {
+        agent.connection.update(&id, updates::text(&done)).await;
+        return Ok(PromptResponse::new(StopReason::EndTurn));
+    }
     said.text = commands::written_out(agent, said.text).await;
     agent.require_model().await?;
     folder::confirm(agent, &id).await?;
+    servers::confirm(agent, &id).await?;
     if cancelled.is_cancelled() {
         return Ok(PromptResponse::new(StopReason::Cancelled));
     }
@@ -45,7 +52,7 @@ pub async fn prompt(agent: &Arc<Agent>, request: PromptRequest) -> Result<Prompt
     agent.set_open(&id, session);
     let message = json!({"message": said.text, "session_id": id, "when": "next", "attachments": said.attachments});
     let frames = agent.client.chat(message).await?;
-    let reason = Turn::new(agent.clone(), id, folder).follow(frames).await?;
+    let reason = Turn::new(agent.clone(), id, folder).follow(frames, cancelled).await?;
     Ok(PromptResponse::new(reason))
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::agent::{Agent, OpenSession};
 use super::connection::AcpError;
 use super::modes::{self, DEFAULT_MODE};
+use super::servers::EditorServers;
 use super::{folder, options, updates};
 use crate::domain::Message;
 
@@ -34,8 +35,9 @@ pub async fn new(agent: &Agent, request: NewSessionRequest) -> Result<NewSession
         Err(error) => return Err(error),
     };
     let folder = if project.is_some() { cwd.clone() } else { agent.home.clone() };
-    let notes = notes(&request.mcp_servers);
-    let session = OpenSession { cwd, folder, asks_about_folder: project.is_none(), notes, ..OpenSession::default() };
+    let EditorServers { usable: servers, refused: notes } = EditorServers::of(&request.mcp_servers);
+    let asks_about_folder = project.is_none();
+    let session = OpenSession { cwd, folder, asks_about_folder, notes, servers, ..OpenSession::default() };
     agent.set_open(&id, session);
     let options = options::of_history(agent, &json!({})).await?;
     Ok(NewSessionResponse::new(id).modes(modes).config_options(options))
@@ -83,7 +85,8 @@ async fn open(agent: &Agent, id: &str, (cwd, servers): (PathBuf, &[McpServer])) 
         None => None,
     };
     let folder = project.map_or_else(|| agent.home.clone(), |project| project.path);
-    agent.set_open(id, OpenSession { cwd, folder, notes: notes(servers), ..OpenSession::default() });
+    let EditorServers { usable: servers, refused: notes } = EditorServers::of(servers);
+    agent.set_open(id, OpenSession { cwd, folder, notes, servers, ..OpenSession::default() });
     Ok(history)
 }
 
@@ -161,15 +164,4 @@ fn absolute(cwd: PathBuf) -> Result<PathBuf, AcpError> {
         true => Ok(cwd.canonicalize().unwrap_or(cwd)),
         false => Err(AcpError::invalid("cwd is an absolute path")),
     }
-}
-
-/// Returns what the person is told of servers that the editor brings and that are not used.
-fn notes(servers: &[McpServer]) -> Vec<String> {
-    if servers.is_empty() {
-        return Vec::new();
-    }
-    vec![format!(
-        "The {} MCP servers that the editor is configured with are not used here. miniclaw's own tools are.",
-        servers.len()
-    )]
 }

@@ -9,7 +9,8 @@ use agent_client_protocol_schema::v1::{
     ToolCallUpdateFields, UsageUpdate,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::agent::Agent;
 use super::connection::AcpError;
@@ -90,14 +91,24 @@ impl Turn {
         Self { agent, session, folder, calls: HashMap::new(), outputs: HashMap::new(), questions: HashMap::new() }
     }
 
-    /// Returns why the work ended.
+    /// Returns why the work ended. Once the prompt is cancelled, the work is stopped, or leaves the queue.
     ///
     /// # Errors
     /// Returns an error if it failed, or if the server went away.
-    pub async fn follow(mut self, mut frames: Frames) -> Result<StopReason, AcpError> {
+    pub async fn follow(mut self, mut frames: Frames, cancelled: CancellationToken) -> Result<StopReason, AcpError> {
+        let mut is_stopped = false;
         let ended = loop {
-            let frame = match frames.next().await {
+            let next = tokio::select! {
+                () = cancelled.cancelled(), if !is_stopped => {
+                    is_stopped = true;
+                    self.stop(&frames).await;
+                    continue;
+                }
+                next = frames.next() => next,
+            };
+            let frame = match next {
                 Ok(Some(frame)) => frame,
+                Ok(None) if is_stopped => break Ok(StopReason::Cancelled),
                 Ok(None) => break Err(lost("the server ended the stream before the answer was complete")),
                 Err(error) => break Err(lost(&format!("{error:#}"))),
             };
@@ -120,6 +131,13 @@ impl Turn {
             }
         });
         ended
+    }
+
+    /// Stops the work of these frames, and no other one of the session.
+    async fn stop(&self, frames: &Frames) {
+        let work = frames.work_id().map(|work| format!("?work_id={work}")).unwrap_or_default();
+        // It may have ended just now.
+        let _ = self.agent.client.post(&format!("api/sessions/{}/interrupt{work}", self.session), json!({})).await;
     }
 
     async fn tell(&mut self, frame: Frame) {

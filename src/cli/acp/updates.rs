@@ -55,13 +55,16 @@ pub fn of_message(message: &Message, folder: &Path) -> Vec<SessionUpdate> {
     }
     updates.extend(message.thinking.as_deref().filter(|said| !said.is_empty()).map(thought));
     updates.extend(is_said.then(|| text(&message.content)));
-    updates.extend(message.tool_calls.iter().enumerate().map(|(at, call)| of_call(call, at, folder)));
+    let message_id = message.id.as_deref().unwrap_or("message");
+    updates.extend(message.tool_calls.iter().enumerate().map(|(at, call)| {
+        let id = call.id.clone().unwrap_or_else(|| format!("{message_id}.call-{at}"));
+        of_call(call, id, folder)
+    }));
     updates
 }
 
-fn of_call(call: &Call, at: usize, folder: &Path) -> SessionUpdate {
+fn of_call(call: &Call, id: String, folder: &Path) -> SessionUpdate {
     let arguments = call.arguments.clone().unwrap_or(Value::Null);
-    let id = call.id.clone().unwrap_or_else(|| format!("call-{at}"));
     let shown = ToolCall::new(id, title(&call.tool, &call.input))
         .kind(kind(&call.tool))
         .status(call.status.map_or(ToolCallStatus::Completed, status))
@@ -255,8 +258,10 @@ fn lengths(head: &str) -> Option<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn each_part_of_a_diff_has_both_sides() {
@@ -298,5 +303,14 @@ mod tests {
         assert_eq!(title("bash", "ls\n  -l"), "bash: ls -l");
         assert_eq!(title("bash", " "), "bash");
         assert!(title("bash", &"x".repeat(500)).chars().count() < 180);
+    }
+
+    proptest! {
+        #[test]
+        fn any_diff_is_shown(diff in "((---|\\+\\+\\+) (a b|/dev/null|é)?|@@ -[0-9,]{0,4} \\+[0-9,]{0,4} @@|[-+ \\\\]\\PC{0,4}|\n){0,20}") {
+            for shown in diffs(&diff, Path::new("/work")) {
+                prop_assert!(shown.path.starts_with("/work"));
+            }
+        }
     }
 }

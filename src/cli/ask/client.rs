@@ -150,6 +150,11 @@ pub struct Frames {
 }
 
 impl Frames {
+    /// Returns the id of the work.
+    pub fn work_id(&self) -> Option<&str> {
+        self.response.headers().get("x-work-id")?.to_str().ok()
+    }
+
     /// Returns the data of the next event; `None` at the end of the stream.
     pub async fn next(&mut self) -> anyhow::Result<Option<Value>> {
         loop {

@@ -43,6 +43,11 @@ pub enum Command {
     Interrupt {
         reply: Reply<bool>,
     },
+    /// Stops this work only, whether it is under way or waits in the queue.
+    StopWork {
+        work_id: WorkId,
+        reply: Reply<bool>,
+    },
     /// A person's answer to a question; `hash` is that of the approval they saw.
     Answer {
         id: String,

@@ -158,6 +158,19 @@ impl Actor {
         self.queue_fact(Event::Unqueued { message_id, work_id }).await
     }
 
+    /// Interrupts a work if it is under way, or takes its message out of the queue. Returns `false` if it is neither.
+    pub(super) async fn stop_work(&mut self, work_id: &WorkId) -> Result<bool, EngineError> {
+        if let Some(message) = self.ledger.session.queue.iter().find(|message| message.work_id == *work_id) {
+            let id = message.id.clone();
+            self.remove_queued(&id).await?;
+            return Ok(true);
+        }
+        match &self.running {
+            Some(running) if running.work_id == *work_id => Ok(self.interrupt().await),
+            Some(_) | None => Ok(false),
+        }
+    }
+
     /// Runs a queued message next, and interrupts the run under way.
     pub(super) async fn send_queued(&mut self, id: &str) -> Result<(), EngineError> {
         if self.compressing.is_some() {
