@@ -292,6 +292,8 @@ fn data_of(event: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -330,5 +332,23 @@ mod tests {
     fn names_travel_in_headers() {
         assert_eq!(header_text("add"), "add");
         assert_eq!(header_text("café"), "=?base64?Y2Fmw6k=?=");
+    }
+
+    proptest! {
+        #[test]
+        fn events_do_not_depend_on_how_they_arrive(
+            text in "(data: ?x|data:|id: 1|:c|\\n|\\r|\\r\\n|é){0,24}",
+            cuts in prop::collection::vec(1_usize..6, 0..24),
+        ) {
+            let whole = take_events(&mut text.clone().into_bytes(), &mut 0);
+            let (mut rest, mut bytes, mut searched, mut events) = (text.as_bytes(), Vec::new(), 0, Vec::new());
+            for cut in cuts.into_iter().chain([usize::MAX]) {
+                let (piece, later) = rest.split_at(cut.min(rest.len()));
+                bytes.extend_from_slice(piece);
+                events.extend(take_events(&mut bytes, &mut searched));
+                rest = later;
+            }
+            prop_assert_eq!(events, whole);
+        }
     }
 }
