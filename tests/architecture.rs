@@ -349,8 +349,16 @@ fn unchecked(source: &Source) -> Vec<String> {
 }
 
 /// The handlers that need no caller, and the only files that open a tenant or see all of them.
-const PUBLIC: [&str; 7] =
-    ["health", "login", "mode", "protected_resource", "protected_resource_of_mcp", "register", "sign_in_by_proxy"];
+const PUBLIC: [&str; 8] = [
+    "health",
+    "login",
+    "mode",
+    "oauth_client",
+    "protected_resource",
+    "protected_resource_of_mcp",
+    "register",
+    "sign_in_by_proxy",
+];
 const OPENERS: [&str; 3] = ["api/security/caller.rs", "engine/sharing.rs", "server.rs"];
 
 fn callers(source: &Source) -> Vec<String> {

@@ -224,6 +224,12 @@ pub fn add_all(routes: &mut impl Routes) {
     route!(routes, mcp_servers::trust_mcp_tools, DefaultBodyLimit::max(MAX_TRUSTED_TOOLS));
     route!(routes, mcp_servers::reconnect_mcp_server);
     route!(routes, mcp_servers::call_mcp_tool);
+    route!(routes, mcp_servers::install_mcp_package, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, mcp_servers::set_mcp_rules, DefaultBodyLimit::max(MAX_TRUSTED_TOOLS));
+    route!(routes, mcp_servers::begin_mcp_sign_in);
+    route!(routes, mcp_servers::end_mcp_sign_in);
+    route!(routes, mcp_servers::finish_mcp_sign_in, DefaultBodyLimit::max(MAX_SETTINGS));
+    route!(routes, mcp_servers::oauth_client);
     route!(routes, stats::tokens::tokens);
     route!(routes, stats::csv::tokens_csv);
     route!(routes, stats::own_limits::set_own_limits);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::load_config;
+use super::{doctor_mcp, load_config};
 use crate::config::{ConfiguredEndpoint, EmbeddingSource, LocalModel, known_variables};
 use crate::domain::Root;
 use crate::prompt::system::prompt_files;
@@ -51,6 +51,9 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     println!("           {}", runtime.block_on(tried(&sandbox))?);
     if let Some(warning) = sandbox.warning_for(&home.join("scratch")) {
         println!("           {warning}");
+    }
+    for server in runtime.block_on(doctor_mcp::servers(home, config.sandbox)) {
+        println!("mcp        {server}");
     }
     if config.people.is_multi() {
         match sandbox.person_obstacle(config.people.uids) {

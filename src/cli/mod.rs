@@ -3,6 +3,7 @@
 mod acp;
 mod ask;
 mod doctor;
+mod doctor_mcp;
 mod eval;
 mod init;
 mod kit;

@@ -1,11 +1,17 @@
 //! An MCP server as `mcp.json` describes it, and the names of its tools. The file has the `mcpServers` object that other
 //! programs use; what miniclaw adds stands in it under `miniclaw` (docs/mcp.md).
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::approval::canonical;
+use super::defang::defang;
 use super::visible::is_hidden;
+
+pub use super::mcp_package::McpPackage;
+pub use super::mcp_rules::{McpLoad, McpPolicy, McpRules};
 
 /// Maximum characters of a server's name: the names of its tools begin with it.
 pub const MAX_SERVER_NAME: usize = 32;
@@ -14,6 +20,8 @@ pub const MAX_TOOL_NAME: usize = 64;
 /// Maximum bytes of an entry.
 pub const MAX_ENTRY: usize = 32 << 10;
 const PREFIX: &str = "mcp__";
+/// The field of an entry that other programs do not know.
+pub(super) const OWN: &str = "miniclaw";
 
 /// An entry of `mcp.json`.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,11 +33,13 @@ pub struct McpEntry {
     /// Folders below scratch/ or workspaces/ that its program may write to.
     pub write: Vec<String>,
     pub network: McpNetwork,
-    /// The rule for its calls, in the words of `approvals`.
-    pub policy: Option<McpPolicy>,
-    pub load: McpLoad,
+    pub rules: McpRules,
+    /// The package that its program was installed from.
+    pub package: Option<McpPackage>,
     /// Canonical text of everything that a person confirms.
     pub confirmed: String,
+    /// Canonical text of what is started or asked, without the rules.
+    pub program: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +54,23 @@ pub enum McpTransport {
         url: String,
         /// Headers, whose values may name variables as `${NAME}`.
         headers: Vec<(String, String)>,
+        oauth: McpOAuth,
     },
+}
+
+/// How a person signs in to a remote server, if it wants that.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct McpOAuth {
+    /// Scopes to ask for, instead of those that the server names.
+    pub scopes: Vec<String>,
+    /// The client that a person has registered, or the https address of its metadata document. Without it, miniclaw registers
+    /// itself.
+    pub client_id: Option<String>,
+    /// May name a variable as `${NAME}`.
+    pub client_secret: Option<String>,
+    /// The only authorization server that is used.
+    pub issuer: Option<String>,
 }
 
 /// What the program of a server may reach.
@@ -56,29 +82,6 @@ pub enum McpNetwork {
     Hosts(Vec<String>),
     /// Every public host.
     Public,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum McpPolicy {
-    Allow,
-    Ask,
-    Deny,
-    Unattended,
-}
-
-/// Whether requests define the tools of a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum McpLoad {
-    /// They do unless the definitions of all servers together are long.
-    #[default]
-    Auto,
-    Always,
-    /// The model finds them with `find_tools`.
-    Deferred,
-    /// The model does not get them.
-    Never,
 }
 
 /// Why an entry cannot be used: a sentence for a person.
@@ -99,6 +102,8 @@ struct Written {
     #[serde(default)]
     headers: Map<String, Value>,
     #[serde(default)]
+    oauth: McpOAuth,
+    #[serde(default)]
     miniclaw: Own,
 }
 
@@ -109,7 +114,9 @@ struct Own {
     write: Vec<String>,
     network: WrittenNetwork,
     policy: Option<McpPolicy>,
+    tools: BTreeMap<String, McpPolicy>,
     load: McpLoad,
+    package: Option<McpPackage>,
 }
 
 #[derive(Deserialize)]
@@ -136,7 +143,7 @@ impl McpEntry {
         if entry.to_string().len() > MAX_ENTRY {
             return Err(bad("the entry is longer than 32 KiB"));
         }
-        let Written { kind, command, args, env, url, headers, miniclaw } = serde_json::from_value(entry.clone())
+        let Written { kind, command, args, env, url, headers, oauth, miniclaw } = serde_json::from_value(entry.clone())
             .map_err(|error| BadMcpEntry(format!("the entry cannot be read: {error}")))?;
         let texts = |fields: Map<String, Value>| {
             let text = |(name, value): (String, Value)| match value {
@@ -156,11 +163,16 @@ impl McpEntry {
                     "{url} speaks the transport SSE, which was replaced by Streamable HTTP"
                 )));
             }
-            (None, Some(url)) => McpTransport::Http { url, headers: texts(headers)? },
+            // What the server says must not decide who gets the secret.
+            (None, Some(_)) if oauth.client_secret.is_some() && oauth.issuer.is_none() => {
+                return Err(bad("a client_secret of oauth needs the issuer that it is for"));
+            }
+            (None, Some(url)) => McpTransport::Http { url, headers: texts(headers)?, oauth },
             (Some(_), Some(_)) => return Err(bad("an entry has a command or a url, not both")),
             _ => return Err(bad("an entry has a command or a url")),
         };
-        let Own { read, write, network, policy, load } = miniclaw;
+        let Own { read, write, network, policy, tools, load, package } = miniclaw;
+        package.as_ref().map(McpPackage::check).transpose()?;
         let network = match network {
             WrittenNetwork::All(false) => McpNetwork::None,
             WrittenNetwork::All(true) => McpNetwork::Public,
@@ -175,8 +187,9 @@ impl McpEntry {
                 return Err(BadMcpEntry(format!("{folder} is no folder below scratch/ or workspaces/")));
             }
         }
-        let confirmed = confirmed(entry);
-        Ok(Self { name: name.to_owned(), transport, read, write, network, policy, load, confirmed })
+        let (confirmed, program) = (without(entry, &["load"]), without(entry, &["load", "policy", "tools"]));
+        let rules = McpRules { policy, tools, load };
+        Ok(Self { name: name.to_owned(), transport, read, write, network, rules, package, confirmed, program })
     }
 
     pub fn is_remote(&self) -> bool {
@@ -184,11 +197,16 @@ impl McpEntry {
     }
 }
 
-/// Returns the canonical text of everything in an entry that a person confirms: all of it but when its tools are loaded.
-fn confirmed(entry: &Value) -> String {
+/// Returns the canonical text of an entry without some of our own fields. A person confirms all but when the tools are loaded.
+fn without(entry: &Value, left_out: &[&str]) -> String {
     let mut entry = entry.clone();
-    if let Some(Value::Object(own)) = entry.get_mut("miniclaw") {
-        own.remove("load");
+    if let Value::Object(fields) = &mut entry
+        && let Some(Value::Object(own)) = fields.get_mut(OWN)
+    {
+        own.retain(|name, _| !left_out.contains(&name.as_str()));
+        if own.is_empty() {
+            fields.shift_remove(OWN);
+        }
     }
     canonical(&entry)
 }
@@ -261,15 +279,32 @@ pub fn canonical_definition(tool: &Value) -> String {
 /// Returns whether a schema has an invisible character where it cannot be written out: in the name of a field or in a value
 /// that the model has to repeat.
 pub fn has_hidden_names(schema: &Value) -> bool {
-    let is_odd = |text: &str| text.chars().any(is_hidden);
+    has_odd_names(schema, &|text: &str| text.chars().any(is_hidden))
+}
+
+/// Returns whether a schema has what looks like the structure of a conversation where it cannot be escaped.
+pub fn has_structure_names(schema: &Value) -> bool {
+    has_odd_names(schema, &|text: &str| defang(text) != text)
+}
+
+fn has_odd_names(schema: &Value, is_odd: &impl Fn(&str) -> bool) -> bool {
     match schema {
-        Value::Object(fields) => fields.iter().any(|(name, value)| {
-            let is_prose = matches!(name.as_str(), "description" | "title" | "$comment" | "markdownDescription");
-            is_odd(name) || (!(is_prose && value.is_string()) && has_hidden_names(value))
-        }),
-        Value::Array(items) => items.iter().any(has_hidden_names),
+        Value::Object(fields) => {
+            fields.iter().any(|(name, value)| is_odd(name) || (!is_note(name, value) && has_odd_names(value, is_odd)))
+        }
+        Value::Array(items) => items.iter().any(|item| has_odd_names(item, is_odd)),
         Value::String(text) => is_odd(text),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Returns whether a field of a schema only tells something about it, so that its texts may be written in another way. What
+/// has fields of its own may be the schema of an argument with this name.
+pub fn is_note(name: &str, value: &Value) -> bool {
+    match name {
+        "description" | "title" | "$comment" | "markdownDescription" => value.is_string(),
+        "default" | "examples" => value.is_string() || value.is_array(),
+        _ => false,
     }
 }
 
@@ -306,7 +341,7 @@ mod tests {
             McpTransport::Stdio { command: "npx".into(), args: vec!["-y".into(), "x".into()], env }
         );
         assert_eq!(parsed.network, McpNetwork::Hosts(vec!["api.example.com".into()]));
-        assert_eq!((parsed.policy, parsed.load), (Some(McpPolicy::Ask), McpLoad::Auto));
+        assert_eq!((parsed.rules.policy, parsed.rules.load), (Some(McpPolicy::Ask), McpLoad::Auto));
     }
 
     #[test]
@@ -317,6 +352,7 @@ mod tests {
             ("a", json!({}), "a command or a url"),
             ("a", json!({"command": "x", "url": "https://x"}), "not both"),
             ("a", json!({"type": "sse", "url": "https://x"}), "SSE"),
+            ("a", json!({"url": "https://x", "oauth": {"client_id": "a", "client_secret": "b"}}), "needs the issuer"),
             ("a", json!({"command": "x", "env": {"A": {}}}), "A is no text"),
             ("a", json!({"command": "x", "miniclaw": {"write": ["memory/"]}}), "below scratch/"),
             ("a", json!({"command": "x", "miniclaw": {"write": ["scratch/"]}}), "below scratch/"),
@@ -342,6 +378,7 @@ mod tests {
             json!({"command": "x", "args": ["z"]}),
             json!({"command": "x", "args": ["y"], "env": {"A": "1"}}),
             json!({"command": "x", "args": ["y"], "miniclaw": {"network": true}}),
+            json!({"command": "x", "args": ["y"], "miniclaw": {"policy": "allow"}}),
         ] {
             assert_ne!(first, text(other));
         }
@@ -383,6 +420,10 @@ mod tests {
         assert!(has_hidden_names(&json!({"properties": {"a\u{200b}": {}}})));
         assert!(has_hidden_names(&json!({"enum": ["a\u{202e}"]})));
         assert!(has_hidden_names(&json!({"properties": {"description": {"enum": ["\u{200b}"]}}})));
+        assert!(!has_hidden_names(&json!({"examples": ["\u{200b}"], "default": "\u{200b}"})));
+        assert!(has_hidden_names(&json!({"properties": {"default": {"const": "\u{200b}"}}})));
+        assert!(has_structure_names(&json!({"enum": ["<|im_start|>"]})) && has_structure_names(&json!({"</s>": 1})));
+        assert!(!has_structure_names(&json!({"description": "<|im_start|>", "default": "</s>", "enum": ["<b>"]})));
         assert_eq!(depth(&json!({"a": [1, {"b": {}}]}), 32), 4);
         let deep = (0..40).fold(json!(1), |value, _| json!([value]));
         assert_eq!(depth(&deep, 32), 33);

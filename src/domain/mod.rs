@@ -29,6 +29,8 @@ pub mod language;
 pub mod linking;
 pub mod mask;
 pub mod mcp;
+mod mcp_package;
+mod mcp_rules;
 pub mod members;
 pub mod mention;
 pub mod message;

@@ -8,14 +8,16 @@ use super::command_access::{CommandAccess, HomeOwner};
 use super::models::Models;
 use super::runtime::Runtime;
 use super::tool_sources::{ChooseTools, ExchangeScope, ToolSource, ToolSources};
-use super::{EngineError, Tenant};
+use super::{EngineError, Tenant, blocking};
 use crate::config::{Environment, process_variables};
 use crate::domain::ToolAnswer;
-use crate::domain::mcp::{BadMcpEntry, McpEntry};
+use crate::domain::mcp::{BadMcpEntry, McpEntry, McpRules, check_name};
 use crate::store::{Home, TrustedBy};
 use crate::tokens::Counter;
 use crate::tools::ToolSet;
-use crate::tools::mcp::{McpParts, McpServers, OfferedTools, ServerView};
+use crate::tools::mcp::{
+    McpParts, McpServers, NewPackage, OfferedTools, ServerView, SignInAddress, SignInAnswer, SignInFailed, new_package,
+};
 
 /// Most tokens that the definitions of all servers may take in requests, and most percent of the context window (in tenths).
 const MAX_TOKENS: usize = 2_000;
@@ -33,11 +35,21 @@ pub enum McpRefused {
     /// What a person has seen is not what there is now.
     #[error("it has changed since it was shown; look at it again")]
     Changed,
+    /// No sign-in has begun that this is the end of.
+    #[error("no sign-in waits for this answer: it took longer than 10 minutes, or has ended already; sign in again")]
+    NoSignIn,
     /// The server could not be started or did not answer: a sentence, which may quote the server.
     #[error("{0}")]
     Failed(String),
     #[error(transparent)]
     Engine(#[from] EngineError),
+}
+
+/// What happens to the files of a server's program when the server is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum McpFiles {
+    Remove,
+    Keep,
 }
 
 /// Returns the servers of a home.
@@ -60,6 +72,7 @@ pub fn servers(runtime: &Arc<Runtime>, home: &Home, (commands, owner): (&Command
         may_reach_loopback: is_one_person,
         own_port: runtime.own_port,
         generation: Default::default(),
+        sign_ins: Default::default(),
     })
 }
 
@@ -133,13 +146,100 @@ impl Tenant {
         Ok(())
     }
 
-    /// Removes an MCP server, with what was trusted of it.
+    /// Installs a package as an MCP server, whose new entry a person has to confirm. Returns the name of the server.
+    ///
+    /// # Errors
+    /// Returns [`McpRefused::BadEntry`] if it is no package in one version, and [`McpRefused::Failed`] if it cannot be installed.
+    pub async fn install_mcp_package(
+        &self,
+        package: &str,
+        (server, arguments): (Option<String>, Option<Vec<String>>),
+    ) -> Result<String, McpRefused> {
+        let bad = |why| McpRefused::BadEntry { name: package.to_owned(), why };
+        let (package, server) = new_package(package, server).map_err(bad)?;
+        let new = NewPackage { server: server.clone(), package, arguments };
+        let entry = self.mcp.install(new).await.map_err(McpRefused::Failed)?;
+        self.set_mcp_servers(vec![(server.clone(), entry)]).await?;
+        Ok(server)
+    }
+
+    /// Sets the rules of an MCP server. A person who sets them has seen them, so an entry that was confirmed stays so.
+    ///
+    /// # Errors
+    /// Returns [`McpRefused::Unknown`] if there is no such server, and [`McpRefused::BadEntry`] if its entry is too long then.
+    pub async fn set_mcp_rules(&self, name: &str, rules: McpRules, by: TrustedBy) -> Result<(), McpRefused> {
+        let unknown = || McpRefused::Unknown(name.to_owned());
+        let was_confirmed = self.mcp.is_confirmed(name).await;
+        let (home, wanted) = (self.home.clone(), name.to_owned());
+        let found = blocking(move || Ok(home.mcp_entry(&wanted))).await?.ok_or_else(unknown)?;
+        let before = self.mcp.entry(name).await.ok_or_else(unknown)?.1;
+        let changed = rules.applied_to(&found);
+        let bad = |why| McpRefused::BadEntry { name: name.to_owned(), why };
+        let [read, parsed] = [&found, &changed].map(|entry| McpEntry::parse(name, entry));
+        let (read, parsed) = (read.map_err(bad)?, parsed.map_err(bad)?);
+        if read.confirmed != before {
+            return Err(McpRefused::Changed);
+        }
+        self.tree.set_mcp_entries(self.claim, vec![(name.to_owned(), changed)]).await.map_err(EngineError::from)?;
+        if was_confirmed {
+            let trusted = (name.to_owned(), parsed.confirmed);
+            self.tree.trust_mcp_entry(self.claim, trusted, by).await.map_err(EngineError::from)?;
+        }
+        self.mcp_changed().await;
+        Ok(())
+    }
+
+    /// Removes an MCP server, with what was trusted of it, its sign-in and, unless the person keeps them, the files of its
+    /// program.
     ///
     /// # Errors
     /// Returns an error if a file cannot be written.
-    pub async fn remove_mcp_server(&self, name: &str) -> Result<(), McpRefused> {
+    pub async fn remove_mcp_server(&self, name: &str, files: McpFiles) -> Result<(), McpRefused> {
+        if check_name(name).is_err() {
+            return Err(McpRefused::Unknown(name.to_owned()));
+        }
         self.tree.remove_mcp_entry(self.claim, name.to_owned()).await.map_err(EngineError::from)?;
+        // Its program has ended after this.
         self.mcp_changed().await;
+        self.mcp.forget_sign_in(name);
+        let (home, name) = (self.home.clone(), name.to_owned());
+        blocking(move || match files {
+            McpFiles::Remove => home.remove_mcp_files(&name),
+            McpFiles::Keep => home.forget_mcp_sign_in(&name),
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Begins a sign-in to an MCP server: returns the address that the person opens. `callback` is where the browser comes back
+    /// to.
+    ///
+    /// # Errors
+    /// Returns [`McpRefused::Failed`] if the server does not say how to sign in.
+    pub async fn begin_mcp_sign_in(&self, name: &str, callback: &str) -> Result<SignInAddress, McpRefused> {
+        self.mcp.begin_sign_in(name, callback).await.map_err(McpRefused::Failed)
+    }
+
+    /// Ends a sign-in with what the browser has brought back, and returns the name of the server.
+    ///
+    /// # Errors
+    /// Returns [`McpRefused::NoSignIn`] if none has begun, and [`McpRefused::Failed`] if there are no tokens.
+    pub async fn finish_mcp_sign_in(&self, answer: SignInAnswer) -> Result<String, McpRefused> {
+        let name = self.mcp.finish_sign_in(answer).await.map_err(|failed| match failed {
+            SignInFailed::Unknown => McpRefused::NoSignIn,
+            SignInFailed::Failed(why) => McpRefused::Failed(why),
+        })?;
+        self.models.prefix_changed().await;
+        Ok(name)
+    }
+
+    /// Signs out of an MCP server.
+    ///
+    /// # Errors
+    /// Returns [`McpRefused::Failed`] if there is no such server, or its file cannot be changed.
+    pub async fn end_mcp_sign_in(&self, name: &str) -> Result<(), McpRefused> {
+        self.mcp.sign_out(name).await.map_err(McpRefused::Failed)?;
+        self.models.prefix_changed().await;
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use std::io::{Error, ErrorKind, Read};
 use std::path::PathBuf;
 
 use cap_std::fs::{DirBuilder, DirBuilderExt};
+use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 use super::atomic;
@@ -17,6 +18,7 @@ use super::fence::Claim;
 use super::home::Home;
 use super::listing;
 use super::seal::sha256;
+use super::sealed_text::SealedFor;
 use super::settings::SettingsFile;
 use super::tree::{Tree, TreeChange, TreePath};
 use super::trusted::{RecordedTrust, TrustedBy, TrustedVersion};
@@ -27,6 +29,14 @@ const FILE: SettingsFile = SettingsFile::Mcp;
 const SERVERS: &str = "mcpServers";
 const FOLDERS: &str = "storage/mcp";
 const LISTS: &str = "storage/mcp-lists";
+const PACKAGES: &str = "storage/mcp-packages";
+/// Maximum bytes of a file of a package that is read.
+const MAX_PACKAGE_FILE: u64 = 16 << 20;
+const SIGN_INS: &str = "storage/mcp-sign-ins";
+/// What the key of a sign-in is for.
+const PURPOSE: &str = "sign-ins to MCP servers";
+/// Maximum bytes of a sign-in.
+const MAX_SIGN_IN: u64 = 256 << 10;
 /// Maximum bytes of `mcp.json`.
 const MAX_FILE: usize = 1 << 20;
 /// Maximum bytes of what a server last listed.
@@ -71,6 +81,11 @@ impl Home {
         let entries = self.settings_bytes(FILE).map_err(|error| error.to_string());
         let entries = entries.and_then(|(bytes, _)| Ok(entries_of(&parsed(bytes.as_deref())?)));
         McpFile { stamp, entries }
+    }
+
+    /// Reads the entry of a server; `None` if there is none.
+    pub fn mcp_entry(&self, server: &str) -> Option<Value> {
+        self.mcp_file().entries.ok()?.into_iter().find(|(name, _)| name == server).map(|(_, entry)| entry)
     }
 
     /// Returns what a person has trusted of a server, by the names of its tools; the entry itself has an empty name.
@@ -135,6 +150,86 @@ impl Home {
             .open_dir(LISTS)
             .and_then(|lists| atomic::replace(&lists, &format!("{server}.json"), bytes, 0o600));
         kept.map_err(StoreError::io(format!("keeping the tools of {server}")))
+    }
+
+    /// Makes an empty folder to install a version of a server's package in, and returns its path.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be made.
+    pub fn fresh_mcp_package(&self, server: &str, version: &str) -> Result<PathBuf, StoreError> {
+        self.remove_mcp_package(server, version)?;
+        let folder = package_folder(server, version);
+        self.private_folder(&folder)?;
+        let root = self.root().open_dir(&folder).map_err(StoreError::io(format!("making {folder}")))?;
+        atomic::replace(&root, "package.json", b"{\"private\": true}\n", 0o644)
+            .map_err(StoreError::io(format!("making {folder}")))?;
+        Ok(self.path().join(folder))
+    }
+
+    /// Removes a version of a server's package.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be removed.
+    pub fn remove_mcp_package(&self, server: &str, version: &str) -> Result<(), StoreError> {
+        let folder = package_folder(server, version);
+        gone(self.root().remove_dir_all(&folder)).map_err(StoreError::io(format!("removing {folder}")))
+    }
+
+    /// Returns the path of a version of a server's package.
+    pub fn mcp_package(&self, server: &str, version: &str) -> PathBuf {
+        self.path().join(package_folder(server, version))
+    }
+
+    /// Reads a file of a version of a server's package; `None` if there is none, or it is larger than 16 MiB. No link leads out
+    /// of the folder.
+    pub fn mcp_package_file(&self, (server, version): (&str, &str), file: &str) -> Option<Vec<u8>> {
+        let folder = self.root().open_dir(package_folder(server, version)).ok()?;
+        let mut bytes = Vec::new();
+        folder.open(file).ok()?.take(MAX_PACKAGE_FILE + 1).read_to_end(&mut bytes).ok()?;
+        (bytes.len() as u64 <= MAX_PACKAGE_FILE).then_some(bytes)
+    }
+
+    /// Returns what is kept of a sign-in to a server; `None` if there is none, or it was for another address.
+    pub fn mcp_sign_in(&self, server: &str, url: &str) -> Option<SecretString> {
+        let file = self.root().open(format!("{SIGN_INS}/{server}")).ok()?;
+        let mut sealed = String::new();
+        file.take(MAX_SIGN_IN).read_to_string(&mut sealed).ok()?;
+        self.open_text(SealedFor { purpose: PURPOSE, bound_to: &bound_to(server, url) }, &sealed)
+    }
+
+    /// Keeps a sign-in to a server, sealed for the server and its address.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be written.
+    pub fn keep_mcp_sign_in(&self, (server, url): (&str, &str), text: &SecretString) -> Result<(), StoreError> {
+        let sealed = self.seal_text(SealedFor { purpose: PURPOSE, bound_to: &bound_to(server, url) }, text)?;
+        self.private_folder(SIGN_INS)?;
+        let kept = self
+            .root()
+            .open_dir(SIGN_INS)
+            .and_then(|folder| atomic::replace_with_mode(&folder, server, sealed.as_bytes(), 0o600));
+        kept.map_err(StoreError::io(format!("keeping the sign-in to {server}")))
+    }
+
+    /// Removes what is kept of the sign-in to a server.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be removed.
+    pub fn forget_mcp_sign_in(&self, server: &str) -> Result<(), StoreError> {
+        gone(self.root().remove_file(format!("{SIGN_INS}/{server}")))
+            .map_err(StoreError::io(format!("removing the sign-in to {server}")))
+    }
+
+    /// Removes what the program of a server keeps in its own folder, with the list of its tools and its sign-in.
+    ///
+    /// # Errors
+    /// Returns an error if something of it cannot be removed.
+    pub fn remove_mcp_files(&self, server: &str) -> Result<(), StoreError> {
+        self.forget_mcp_sign_in(server)?;
+        gone(self.root().remove_file(format!("{LISTS}/{server}.json")))
+            .and_then(|()| gone(self.root().remove_dir_all(format!("{PACKAGES}/{server}"))))
+            .and_then(|()| gone(self.root().remove_dir_all(format!("{FOLDERS}/{server}"))))
+            .map_err(StoreError::io(format!("removing the files of {server}")))
     }
 
     /// Keeps a long result of a tool in scratch/, and returns its path there.
@@ -253,6 +348,22 @@ impl Tree {
         let texts: Vec<_> = tools.into_iter().map(|(tool, text)| (tool_key(&server, &tool), text)).collect();
         self.edit(claim, move |home| home.mcp_trust_change(&texts, by)).await.map(drop)
     }
+}
+
+/// What was not there is gone.
+fn gone(removed: std::io::Result<()>) -> std::io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+fn package_folder(server: &str, version: &str) -> String {
+    format!("{PACKAGES}/{server}/{version}")
+}
+
+fn bound_to(server: &str, url: &str) -> Vec<u8> {
+    format!("{server}\n{url}").into_bytes()
 }
 
 fn entry_key(server: &str) -> String {

@@ -273,7 +273,15 @@ async fn unlisted_paths_need_the_token() {
     let mut server = world.serve_with(&["--port", "0", "--host", "0.0.0.0"]).await;
     let routes = server.get("/api/openapi.json").await;
     assert_eq!(routes.status(), 401, "also the description of the API");
-    for open in ["/health", "/", "/s/20260101-abc/m/m1", "/f/memory/MEMORY.md", "/playground"] {
+    for open in [
+        "/health",
+        "/",
+        "/s/20260101-abc/m/m1",
+        "/f/memory/MEMORY.md",
+        "/playground",
+        "/oauth/callback",
+        "/oauth/client.json",
+    ] {
         assert_eq!(server.get(open).await.status(), 200, "{open}");
     }
     for closed in [
@@ -323,6 +331,7 @@ async fn unlisted_paths_need_the_token() {
             "/api/auth/proxy",
             "/.well-known/oauth-protected-resource",
             "/.well-known/oauth-protected-resource/mcp",
+            "/oauth/client.json",
         ];
         for method in methods.as_object().unwrap().keys().filter(|_| !public.contains(&path.as_str())) {
             let (method, path) = (method.to_uppercase(), path.replace("{id}", "s"));

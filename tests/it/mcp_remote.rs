@@ -10,14 +10,19 @@ use crate::script::{call, calls, says, script};
 use crate::world::World;
 
 /// The server of `tests/fixtures/mcp/remote.py`, which ends with the test.
-struct Remote {
+pub struct Remote {
     child: Child,
-    port: u16,
+    pub port: u16,
 }
 
 impl Remote {
     fn start() -> Self {
-        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp/remote.py");
+        Self::start_program("remote.py")
+    }
+
+    /// Starts a program that prints its port, which ends with the test.
+    pub fn start_program(name: &str) -> Self {
+        let program = format!("{}/tests/fixtures/mcp/{name}", env!("CARGO_MANIFEST_DIR"));
         let mut child = Command::new("python3").arg(program).stdout(Stdio::piped()).spawn().expect("python3");
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -101,13 +106,13 @@ async fn guard_stands_before_every_address() {
         ("file:///etc/passwd".to_owned(), "no transport"),
         (format!("http://127.0.0.1:{own}/mcp"), "is not fetched"),
         (format!("http://127.0.0.1:{}/redirect", remote.port), "leads elsewhere"),
-        (format!("http://127.0.0.1:{}/closed", remote.port), "sign-in"),
     ] {
         let listed = confirmed(&server, "far", json!({"url": url})).await;
         let reason = listed["reason"].as_str().unwrap_or_default();
         assert!(reason.contains(why), "{url}: {listed}");
     }
     let mut opened = remote.at("/closed");
+    assert_eq!(confirmed(&server, "far", opened.clone()).await["status"], "needs_sign_in");
     opened["headers"] = json!({"Authorization": "Bearer ${TEA}"});
     assert_eq!(confirmed(&server, "far", opened).await["status"], "running");
     assert_eq!(confirmed(&server, "huge", remote.at("/huge")).await["status"], "running");

@@ -13,6 +13,7 @@ use crate::api::app::App;
 use crate::api::conversations::envelope::{envelope_error, is_enveloped};
 use crate::api::error::ApiError;
 use crate::api::mcp::authentication::{PROTECTED_RESOURCE, PROTECTED_RESOURCE_OF_MCP, challenge, with_challenge};
+use crate::api::mcp_servers::{CALLBACK_PATH, CLIENT_PATH};
 use crate::api::openai::error::openai_error;
 use crate::api::rejection::normalize_error_response;
 use crate::api::security::access::{CookieDigest, Credentials};
@@ -298,6 +299,8 @@ const PUBLIC: &[Public] = &[
     Public::Page("/boot.js"),
     Public::Page("/icon.svg"),
     Public::Page("/playground"),
+    Public::Page(CALLBACK_PATH),
+    Public::Page(CLIENT_PATH),
     Public::PagesBelow("/assets/"),
     Public::PagesBelow("/f/"),
     Public::PagesBelow("/s/"),

@@ -15,6 +15,7 @@ use crate::engine::model_status::ModelStatus;
 use crate::engine::tool_sources::ExchangeScope;
 use crate::sandbox::grouped;
 use crate::store::Quarantined;
+use crate::tools::mcp::{McpFence, PinState, ServerStatus, ServerView};
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Health {
@@ -52,6 +53,8 @@ pub struct Status {
     sandbox: SandboxInfo,
     /// As whom this person's commands run, or why there are none; null if one person uses the server.
     commands: Option<CommandsInfo>,
+    /// The MCP servers that are configured.
+    mcp: Vec<McpServerInfo>,
     skills: usize,
     /// Warnings about the configuration and the home, as English sentences.
     problems: Vec<String>,
@@ -88,6 +91,34 @@ impl CommandsInfo {
                 about: obstacle.params(),
             },
         })
+    }
+}
+
+/// An MCP server: whether it can be used, and how its program is confined.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct McpServerInfo {
+    name: String,
+    /// Whether a person has confirmed its entry.
+    confirmed: bool,
+    status: ServerStatus,
+    fence: McpFence,
+    /// Number of tools that a person has trusted.
+    trusted_tools: usize,
+    /// Why it failed last; for the page only, because it may quote the server.
+    error: Option<String>,
+}
+
+impl McpServerInfo {
+    fn of(server: ServerView, is_page: bool) -> Self {
+        let trusted = server.tools.iter().filter(|tool| tool.state == PinState::Trusted).count();
+        Self {
+            confirmed: !matches!(server.status, ServerStatus::Unconfirmed | ServerStatus::Broken),
+            status: server.status,
+            fence: server.fence(),
+            trusted_tools: trusted,
+            error: server.reason.filter(|_| is_page),
+            name: server.name,
+        }
     }
 }
 
@@ -135,6 +166,8 @@ pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Statu
         description: spec.description.clone(),
         effect: spec.effect,
     });
+    let (servers, _) = tenant.mcp_servers().await;
+    let mcp = servers.into_iter().map(|server| McpServerInfo::of(server, caller.is_page()));
     Ok(Json(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         boot_id: tenant.hub.boot().to_owned(),
@@ -148,6 +181,7 @@ pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Statu
         tools: tools.collect(),
         sandbox: SandboxInfo::clone(&app.sandbox),
         commands: CommandsInfo::of(&tenant.commands),
+        mcp: mcp.collect(),
         skills: tenant.skills.list().len(),
         problems: warnings.chain(tenant.problems.iter().cloned()).chain(left_out).collect(),
         quarantine: tenant.home.quarantined(),

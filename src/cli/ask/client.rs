@@ -83,6 +83,15 @@ impl Client {
         self.json(self.request(Method::POST, path).json(&body)).await
     }
 
+    /// Sends a request whose answer takes longer than others.
+    pub async fn post_within(&self, path: &str, body: Value, within: Duration) -> Result<Value, Refused> {
+        let answered = async {
+            let response = self.send(self.request(Method::POST, path).json(&body)).await?;
+            response.json().await.map_err(|error| unreachable(&self.base, &error))
+        };
+        tokio::time::timeout(within, answered).await.unwrap_or_else(|_| Err(silent(&self.base)))
+    }
+
     pub async fn delete(&self, path: &str) -> Result<Value, Refused> {
         self.json(self.request(Method::DELETE, path)).await
     }

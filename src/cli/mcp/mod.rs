@@ -1,6 +1,7 @@
 //! `miniclaw mcp`: without a subcommand, the agent as an MCP server; with one, the MCP servers that the agent uses.
 
 mod servers;
+mod signing_in;
 mod stdio;
 
 use std::path::PathBuf;

@@ -1,29 +1,36 @@
-//! `miniclaw mcp list|add|trust|remove|call`: the MCP servers of a home, through the server that runs on it, or one that is
+//! `miniclaw mcp list|add|trust|login|logout|remove|call`: the MCP servers of a home, through the server that runs on it, or one that is
 //! started for the command.
 
 use std::io::{IsTerminal as _, Read as _, stdin};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
+use super::signing_in;
 use crate::cli::ask::client::Client;
 use crate::cli::ask::host::Host;
 use crate::cli::home_dir;
 use crate::domain::visible::visible;
 
+/// How long an installation may take.
+const INSTALL: Duration = Duration::from_secs(330);
+
 #[derive(Subcommand)]
 pub enum McpServersCommand {
     /// List the servers with their tools: trusted, new or changed.
     List,
-    /// Add the servers of an `mcpServers` object, read from standard input, or one server by its command.
+    /// Add the servers of an `mcpServers` object, read from standard input, or one server by its command or its package.
     Add {
-        /// The name of the server.
-        #[arg(requires = "command")]
+        /// The name of the server, or a package to install as one: npm:NAME@VERSION.
         name: Option<String>,
-        /// Its command and arguments, after `--`.
+        /// The name of the server of a package; without it, the last part of that of the package.
+        #[arg(long = "as", value_name = "SERVER", requires = "name")]
+        server: Option<String>,
+        /// Its command and arguments, after `--`; for a package, the arguments of its program.
         #[arg(last = true, requires = "name")]
         command: Vec<String>,
     },
@@ -39,8 +46,17 @@ pub enum McpServersCommand {
         #[arg(long)]
         yes: bool,
     },
-    /// Remove a server, with what was trusted of it.
-    Remove { name: String },
+    /// Sign in to a remote server: prints the address to open in a browser, and waits until you have signed in there.
+    Login { name: String },
+    /// Sign out of a remote server: its tokens are removed.
+    Logout { name: String },
+    /// Remove a server, with what was trusted of it and the files of its program.
+    Remove {
+        name: String,
+        /// Keep the files of its program, in storage/mcp/NAME.
+        #[arg(long)]
+        keep_files: bool,
+    },
     /// Call a tool of a confirmed server and print the result.
     Call {
         name: String,
@@ -71,7 +87,17 @@ async fn done(client: &Client, command: McpServersCommand) -> anyhow::Result<Exi
             }
             servers(&listed).iter().for_each(print_server);
         }
-        McpServersCommand::Add { name, command } => {
+        McpServersCommand::Add { name: Some(package), server, command } if package.contains(':') => {
+            let args = (!command.is_empty()).then_some(command);
+            let wanted = json!({"package": package, "name": server, "args": args});
+            let before = client.get("api/mcp").await?;
+            let listed = client.post_within("api/mcp-packages", wanted, INSTALL).await?;
+            let is_new = |server: &&Value| !servers(&before).contains(server);
+            servers(&listed).iter().filter(is_new).for_each(print_server);
+            eprintln!("look at it, and confirm it with `miniclaw mcp trust NAME`");
+        }
+        McpServersCommand::Add { server: Some(_), .. } => bail!("--as is for a package: npm:NAME@VERSION"),
+        McpServersCommand::Add { name, command, .. } => {
             let added = match name {
                 Some(name) => {
                     let (program, rest) = command.split_first().context("the command is missing")?;
@@ -91,8 +117,13 @@ async fn done(client: &Client, command: McpServersCommand) -> anyhow::Result<Exi
             let wanted = if all_tools { Wanted::AllTools } else { Wanted::of(tools) };
             return trust(client, &name, wanted, yes).await;
         }
-        McpServersCommand::Remove { name } => {
-            client.delete(&format!("api/mcp/{name}")).await?;
+        McpServersCommand::Login { name } => return signing_in::login(client, &name).await,
+        McpServersCommand::Logout { name } => {
+            let server = found(&client.delete(&format!("api/mcp/{name}/login")).await?, &name)?;
+            print_server(&server);
+        }
+        McpServersCommand::Remove { name, keep_files } => {
+            client.delete(&format!("api/mcp/{name}?keep_files={keep_files}")).await?;
         }
         McpServersCommand::Call { name, tool, arguments } => {
             let arguments: Value = serde_json::from_str(&arguments).context("the arguments are no JSON")?;
@@ -179,15 +210,20 @@ fn servers(listed: &Value) -> Vec<Value> {
     listed["servers"].as_array().cloned().unwrap_or_default()
 }
 
-fn found(listed: &Value, name: &str) -> anyhow::Result<Value> {
+pub(super) fn found(listed: &Value, name: &str) -> anyhow::Result<Value> {
     let found = servers(listed).into_iter().find(|server| server["name"] == *name);
     found.ok_or_else(|| anyhow!("there is no MCP server {}", visible(name)))
 }
 
-fn print_server(server: &Value) {
+pub(super) fn print_server(server: &Value) {
     let text = |value: &Value| visible(value.as_str().unwrap_or_default());
     println!("{} ({})", text(&server["name"]), text(&server["status"]));
     println!("  entry {}", text(&server["entry"]));
+    if !server["package"].is_null() {
+        let package = &server["package"];
+        let before = package["confirmed"].as_str().map(|before| format!(" instead of {}", visible(before)));
+        println!("  package {} {}{}", text(&package["name"]), text(&package["version"]), before.unwrap_or_default());
+    }
     if let Some(reason) = server["reason"].as_str() {
         println!("  {}", visible(reason));
     }

@@ -50,6 +50,9 @@ pub enum RequestError {
     TimedOut(u64),
     #[error("the request was cancelled")]
     Cancelled,
+    /// A person has to sign in first: a sentence. Nothing was carried out.
+    #[error("{0}")]
+    SignIn(String),
 }
 
 pub struct Connection {

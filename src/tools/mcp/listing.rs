@@ -39,6 +39,19 @@ pub struct Listing {
     pub problems: Vec<String>,
 }
 
+impl Listing {
+    /// Hides what a server must not repeat.
+    pub fn hide(&mut self, hidden: impl Fn(&str) -> String) {
+        for tool in &mut self.tools {
+            if hidden(&tool.text) != tool.text {
+                super::masking::hide(&mut tool.value, &hidden);
+                *tool = Definition::from(std::mem::take(&mut tool.value));
+            }
+        }
+        self.problems.iter_mut().for_each(|problem| *problem = hidden(problem));
+    }
+}
+
 /// The definition of a tool as its server gives it. All of it is text from outside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Value", into = "Value")]

@@ -4,16 +4,22 @@
 //! definition of a tool that a person has not trusted. What was last listed is kept, so the tools are offered before their
 //! server runs; it starts with its first call.
 
+mod confirmation;
 mod connection;
 mod era;
 mod link;
 mod listing;
+mod masking;
 mod message;
+mod oauth;
+mod package;
 mod paths;
 mod pins;
+mod relisting;
 mod remote;
 mod result;
 mod server;
+mod signing_in;
 mod starting;
 mod tool;
 mod view;
@@ -21,11 +27,14 @@ mod view;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
+use self::confirmation::CurrentEntry;
+use self::relisting::Staleness;
 use self::server::Server;
 use self::tool::McpTool;
 use super::{LiveOutput, Tool, ToolSet};
@@ -34,15 +43,19 @@ use crate::domain::visible::visible;
 use crate::domain::{FileStamp, ToolAnswer};
 use crate::store::sha256;
 
+pub use self::oauth::{SignInAddress, SignInAnswer, SignInFailed, SignInState, SignIns};
+pub use self::package::{NewPackage, new_package};
 pub use self::pins::PinState;
 pub use self::server::Shared as McpParts;
-pub use self::view::{ServerStatus, ServerView, ToolView};
+pub use self::view::{McpFence, ServerStatus, ServerView, ToolView};
 
 /// The servers of a home. Cheap to clone.
 #[derive(Clone)]
 pub struct McpServers {
     shared: Arc<McpParts>,
     loaded: Arc<Mutex<Loaded>>,
+    /// Held while `mcp.json` is read, so that of two reads the later one counts.
+    reading: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
@@ -54,9 +67,20 @@ struct Loaded {
     servers: Vec<Arc<Server>>,
     /// Entries that cannot be used, with the reason.
     broken: BTreeMap<String, String>,
-    /// The tools as they were last made, with the generation that they are of.
-    made: Option<(u64, OfferedTools)>,
+    /// The tools as they were last made.
+    made: Option<MadeTools>,
 }
+
+#[derive(Clone)]
+struct MadeTools {
+    generation: u64,
+    /// Names of the servers that need a sign-in first.
+    closed: Vec<String>,
+    tools: OfferedTools,
+}
+
+/// How long an exchange waits for a list that a server has announced. It is looked up in the background all the same.
+const ANNOUNCED: Duration = Duration::from_secs(1);
 
 /// The tools of the servers for one exchange.
 #[derive(Clone, Default)]
@@ -70,7 +94,7 @@ pub struct OfferedTools {
 
 impl McpServers {
     pub fn new(parts: McpParts) -> Self {
-        Self { shared: Arc::new(parts), loaded: Arc::default() }
+        Self { shared: Arc::new(parts), loaded: Arc::default(), reading: Arc::default() }
     }
 
     fn loaded(&self) -> MutexGuard<'_, Loaded> {
@@ -79,16 +103,21 @@ impl McpServers {
 
     /// Reads `mcp.json` again if it has changed. Servers with the same entry go on.
     pub async fn refresh(&self) {
-        let this = self.clone();
-        let replaced = spawn_blocking(move || this.read_again(Reading::IfChanged)).await.unwrap_or_default();
-        retire_all(replaced).await;
+        self.read_in_turn(Reading::IfChanged).await;
     }
 
     /// Reads everything again, because a person has changed it.
     pub async fn reload(&self) {
-        let this = self.clone();
-        let replaced = spawn_blocking(move || this.read_again(Reading::Always)).await.unwrap_or_default();
-        retire_all(replaced).await;
+        self.read_in_turn(Reading::Always).await;
+    }
+
+    async fn read_in_turn(&self, reading: Reading) {
+        let (this, turn) = (self.clone(), self.reading.clone().lock_owned().await);
+        let read = spawn_blocking(move || {
+            let _turn = turn;
+            this.read_again(reading)
+        });
+        retire_all(read.await.unwrap_or_default()).await;
     }
 
     /// Returns the servers that are not used any more. Blocks.
@@ -110,16 +139,11 @@ impl McpServers {
         for (name, entry) in entries {
             match McpEntry::parse(&name, &entry) {
                 Ok(entry) => {
-                    let fresh = Server::new(self.shared.clone(), entry);
-                    let same = before
-                        .iter()
-                        .find(|known| known.entry == fresh.entry && known.is_confirmed == fresh.is_confirmed);
-                    next.servers.push(match same {
-                        Some(known) => {
-                            known.look_at_pins();
-                            known.clone()
-                        }
-                        None => Arc::new(fresh),
+                    let current = CurrentEntry::of(&self.shared.home, &entry);
+                    let known = before.iter().find(|known| known.name() == name);
+                    next.servers.push(match known.filter(|known| known.goes_on_with(&entry, &current)) {
+                        Some(known) => known.clone(),
+                        None => Arc::new(Server::new(self.shared.clone(), entry, current)),
                     });
                 }
                 Err(why) => {
@@ -158,29 +182,37 @@ impl McpServers {
         self.server(name).ok_or_else(|| format!("there is no server {}", visible(name)))
     }
 
-    /// Returns the tools for the next exchange. Asks servers that run for their tools if these may have changed.
+    /// Returns the tools for the next exchange. Servers that run are asked in the background for their tools if these may
+    /// have changed; only a change that a server has announced is waited for, up to [`ANNOUNCED`].
     pub async fn tools(&self) -> OfferedTools {
         self.refresh().await;
+        let mut announced = Vec::new();
         for server in self.servers() {
             if server.listed().is_none() && server.may_begin() {
                 // Nobody knows its tools yet, because it was confirmed while this server did not run, or could not be
                 // started. They come with a later exchange.
                 self.connect_later(server);
-            } else if server.is_stale().await {
-                server.relist().await;
+                continue;
+            }
+            match server.staleness().await {
+                Some(Staleness::Announced) => announced.push(server.relist()),
+                Some(Staleness::Old) => drop(server.relist()),
+                None => {}
             }
         }
-        let generation = self.shared.generation.load(Ordering::Relaxed);
-        if let Some((of, made)) = &self.loaded().made
-            && *of == generation
-        {
-            return made.clone();
-        }
+        let _ = tokio::time::timeout(ANNOUNCED, futures_util::future::join_all(announced)).await;
         let servers = self.servers();
+        let closed = servers.iter().filter(|server| server.needs_sign_in()).map(|server| server.name().to_owned());
+        let (generation, closed) = (self.shared.generation.load(Ordering::Relaxed), closed.collect::<Vec<_>>());
+        if let Some(made) = &self.loaded().made
+            && (made.generation, &made.closed) == (generation, &closed)
+        {
+            return made.tools.clone();
+        }
         // The schemas are compiled.
-        let made = spawn_blocking(move || OfferedTools::of(&servers)).await.unwrap_or_default();
-        self.loaded().made = Some((generation, made.clone()));
-        made
+        let tools = spawn_blocking(move || OfferedTools::of(&servers)).await.unwrap_or_default();
+        self.loaded().made = Some(MadeTools { generation, closed, tools: tools.clone() });
+        tools
     }
 
     fn connect_later(&self, server: Arc<Server>) {
@@ -210,7 +242,14 @@ impl McpServers {
     /// Returns the hash and the text of what a person confirms of a server.
     pub async fn entry(&self, name: &str) -> Option<(String, String)> {
         self.refresh().await;
-        self.server(name).map(|server| (server.fingerprint.clone(), server.entry.confirmed.clone()))
+        let current = self.server(name)?.current();
+        Some((current.confirmation.fingerprint, current.confirmed))
+    }
+
+    /// Returns whether a person has confirmed the entry as it is now.
+    pub async fn is_confirmed(&self, name: &str) -> bool {
+        self.refresh().await;
+        self.server(name).is_some_and(|server| server.is_confirmed())
     }
 
     /// Returns the canonical text of a tool's definition with its hash, as the server lists it now.
@@ -261,7 +300,8 @@ impl OfferedTools {
     /// Returns the tools that may be offered. Blocks.
     fn of(servers: &[Arc<Server>]) -> Self {
         let of_load = |wanted: McpLoad| {
-            let servers = servers.iter().filter(|server| server.is_confirmed && server.entry.load == wanted);
+            let is_offered = |server: &&Arc<Server>| server.is_confirmed() && !server.needs_sign_in();
+            let servers = servers.iter().filter(is_offered).filter(|server| server.current().rules.load == wanted);
             ToolSet::all(servers.map(tools_of))
         };
         Self { always: of_load(McpLoad::Always), auto: of_load(McpLoad::Auto), deferred: of_load(McpLoad::Deferred) }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::package;
 use crate::domain::Root;
 use crate::domain::mcp::McpEntry;
 use crate::store::{Home, real_path};
@@ -30,7 +31,11 @@ impl Paths {
                 }
             }
         });
-        Ok(Self { cwd, readable: readable.collect::<Result<_, _>>()?, writable: writable.collect::<Result<_, _>>()? })
+        let mut readable = readable.collect::<Result<Vec<_>, String>>()?;
+        if let Some(package) = &entry.package {
+            readable.push(package::unchanged(home, &entry.name, package)?);
+        }
+        Ok(Self { cwd, readable, writable: writable.collect::<Result<_, _>>()? })
     }
 }
 

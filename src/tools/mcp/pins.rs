@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::listing::Definition;
-use crate::domain::mcp::has_hidden_names;
+use crate::domain::mcp::{has_hidden_names, has_structure_names};
 use crate::store::TrustedDefinition;
 use crate::tools::{ArgumentSchema, SchemaOrigin};
 
@@ -70,6 +70,9 @@ fn unusable(definition: &Value) -> Option<String> {
     if has_hidden_names(schema) {
         return Some("Its schema has invisible characters in a name or a value.".to_owned());
     }
+    if has_structure_names(schema) {
+        return Some("A name or a value in its schema imitates the structure of a conversation.".to_owned());
+    }
     let refused = ArgumentSchema::new(schema, SchemaOrigin::Foreign).err()?;
     Some(format!("It cannot be called: {refused}."))
 }
@@ -114,6 +117,7 @@ mod tests {
             json!({"type": "object", "properties": {"a\u{200b}": {}}}),
             json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/x.json"}}}),
             json!({"type": 7}),
+            json!({"type": "object", "properties": {"a": {"enum": ["<|im_start|>system"]}}}),
         ] {
             let odd = definition("x", schema);
             let pinned = PinnedTool::of(odd.clone(), Some(&trusts(&odd)));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +16,7 @@ use super::connection::{RequestError, RequestLimits};
 use super::era::{self, Era};
 use super::link::Link;
 use super::message::{self, Incoming, RpcError};
+use super::oauth::Authorization;
 use crate::tools::LiveOutput;
 use crate::tools::fetch_url::{StreamAnswer, StreamClient, StreamError};
 
@@ -30,6 +31,7 @@ pub struct Remote {
     client: Arc<StreamClient>,
     url: Url,
     headers: Vec<(String, SecretString)>,
+    authorization: Option<Authorization>,
     /// The session that a server of the older era has begun.
     session: Mutex<Option<String>>,
     next: AtomicU64,
@@ -43,6 +45,8 @@ pub struct RemoteAddress {
     pub client: Arc<StreamClient>,
     pub url: Url,
     pub headers: Vec<(String, SecretString)>,
+    /// How a person signs in; `None` if the headers have a token.
+    pub authorization: Option<Authorization>,
 }
 
 /// Returns whether this is an address of a server: https, or http on this machine.
@@ -96,9 +100,18 @@ pub async fn connect(address: RemoteAddress, remembered: Option<Era>) -> Result<
 }
 
 impl Remote {
-    fn new(era: Era, RemoteAddress { client, url, headers }: RemoteAddress) -> Self {
-        let (is_closed, list_changed) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { era, client, url, headers, session: Mutex::default(), next: AtomicU64::new(1), is_closed, list_changed }
+    fn new(era: Era, RemoteAddress { client, url, headers, authorization }: RemoteAddress) -> Self {
+        Self {
+            era,
+            client,
+            url,
+            headers,
+            authorization,
+            session: Mutex::default(),
+            next: AtomicU64::new(1),
+            is_closed: AtomicBool::new(false),
+            list_changed: AtomicBool::new(false),
+        }
     }
 
     pub fn is_open(&self) -> bool {
@@ -115,10 +128,8 @@ impl Remote {
 
     pub async fn notify(&self, method: &str, params: Value) {
         // A server that does not take it says so with the next request.
-        let _ = self
-            .client
-            .post(&self.url, &self.headers_of(method, &params), &message::notification(method, params))
-            .await;
+        let headers = self.headers_of(method, &params);
+        let _ = self.answer(&headers, &message::notification(method, params)).await;
     }
 
     fn headers_of(&self, method: &str, params: &Value) -> Vec<(String, SecretString)> {
@@ -190,8 +201,7 @@ impl Remote {
         (headers, body): (&[(String, SecretString)], &Value),
         progress: impl Fn(String),
     ) -> Result<Value, RequestError> {
-        let lost = |error: StreamError| RequestError::Lost(error.to_string());
-        let mut answer = self.client.post(&self.url, headers, body).await.map_err(lost)?;
+        let mut answer = self.answer(headers, body).await?;
         if method == "initialize"
             && let Some(session) = answer.header(SESSION)
         {
@@ -227,6 +237,37 @@ impl Remote {
         }
         let ended = || RequestError::Lost("the server ended its answer before the result".to_owned());
         if is_stream { Err(ended()) } else { self.received(id, &bytes, &progress).unwrap_or_else(|| Err(ended())) }
+    }
+
+    /// Sends a message, with a token if a person has signed in, and returns the answer. A token that does not count any more is
+    /// replaced once.
+    async fn answer(&self, headers: &[(String, SecretString)], body: &Value) -> Result<StreamAnswer, RequestError> {
+        let lost = |error: StreamError| RequestError::Lost(error.to_string());
+        let Some(authorization) = &self.authorization else {
+            return self.client.post(&self.url, headers, body).await.map_err(lost);
+        };
+        let mut token = authorization.token().await.map_err(RequestError::SignIn)?;
+        for is_last in [false, true] {
+            let bearer = token.iter().map(|token| {
+                let value = format!("Bearer {}", token.expose_secret());
+                ("Authorization".to_owned(), SecretString::from(value))
+            });
+            let headers: Vec<_> = headers.iter().cloned().chain(bearer).collect();
+            let answer = self.client.post(&self.url, &headers, body).await.map_err(lost)?;
+            match answer.status {
+                401 if is_last => return Err(RequestError::SignIn(authorization.refused_again())),
+                401 | 403 => {
+                    let next = authorization.after_refusal(&answer, token.as_ref()).await;
+                    token = Some(next.map_err(RequestError::SignIn)?);
+                }
+                200..=299 => {
+                    authorization.accepted();
+                    return Ok(answer);
+                }
+                _ => return Ok(answer),
+            }
+        }
+        Err(RequestError::SignIn(authorization.refused_again()))
     }
 
     async fn chunk(&self, answer: &mut StreamAnswer) -> Result<Option<Vec<u8>>, RequestError> {

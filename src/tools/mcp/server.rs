@@ -10,13 +10,17 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::confirmation::CurrentEntry;
 use super::connection::{RequestError, RequestLimits, STOPPED};
 use super::era::Era;
 use super::link::Link;
 use super::listing::{self, Listing};
+use super::masking::hide;
+use super::oauth::{SignIn, SignIns};
 use super::pins::PinnedTool;
+use super::relisting::Relisting;
 use crate::domain::Mask;
-use crate::domain::mcp::{McpEntry, McpNetwork};
+use crate::domain::mcp::{McpEntry, McpNetwork, McpTransport};
 use crate::sandbox::{Level, Sandbox};
 use crate::store::{Home, sha256};
 use crate::tools::LiveOutput;
@@ -25,10 +29,6 @@ use crate::tools::LiveOutput;
 const CALLS: usize = 4;
 /// How long after a failure it is started again without a call; doubled with each failure up to 5 minutes.
 const RETRY: Duration = Duration::from_secs(5);
-/// How long a list counts without a new look.
-const FRESH: Duration = Duration::from_secs(300);
-/// How long an exchange waits for a new list.
-const RELIST: Duration = Duration::from_secs(2);
 const CALL: RequestLimits = RequestLimits { silence: Duration::from_secs(60), total: Duration::from_secs(600) };
 
 /// Returns a variable by its name.
@@ -48,6 +48,7 @@ pub struct Shared {
     pub own_port: u16,
     /// Grows with each change of what is offered.
     pub generation: AtomicU64,
+    pub sign_ins: SignIns,
 }
 
 impl Shared {
@@ -71,15 +72,16 @@ pub enum ServerState {
 
 pub struct Server {
     pub entry: McpEntry,
-    /// Hash of what a person confirms.
-    pub fingerprint: String,
-    pub is_confirmed: bool,
-    /// Whether another version of the entry was confirmed before.
-    pub was_confirmed: bool,
+    /// As it is in `mcp.json` now.
+    current: Mutex<CurrentEntry>,
     pub(super) shared: Arc<Shared>,
-    link: tokio::sync::Mutex<Option<Arc<Link>>>,
+    pub(super) link: tokio::sync::Mutex<Option<Arc<Link>>>,
     known: Mutex<Known>,
     slots: Semaphore,
+    /// How a person signs in to a remote server; `None` for a program, and if the entry has a token itself.
+    sign_in: Option<Arc<SignIn>>,
+    /// The look at its list that is under way.
+    pub(super) relisting: Mutex<Option<Relisting>>,
     /// Cancelled when it is removed or replaced, or the home closes: it is not started any more.
     retired: CancellationToken,
 }
@@ -101,7 +103,7 @@ pub struct Listed {
     pub tools: Arc<[PinnedTool]>,
     pub problems: Vec<String>,
     /// When this process has listed them; `None` if an earlier one did.
-    at: Option<Instant>,
+    pub(super) at: Option<Instant>,
 }
 
 /// What is kept of a list for the next start.
@@ -114,29 +116,61 @@ struct KeptList {
 
 impl Server {
     /// Returns a server that has not been started. Reads what is known of it. Blocks.
-    pub fn new(shared: Arc<Shared>, entry: McpEntry) -> Self {
-        let fingerprint = sha256(entry.confirmed.as_bytes());
-        let trust = shared.home.mcp_trust(&entry.name).remove("");
-        let is_confirmed = trust.as_ref().is_some_and(|trust| trust.contains(&fingerprint));
+    pub fn new(shared: Arc<Shared>, entry: McpEntry, current: CurrentEntry) -> Self {
+        let is_confirmed = current.confirmation.is_confirmed;
         let kept = shared.home.mcp_list(&entry.name).and_then(|bytes| serde_json::from_slice::<KeptList>(&bytes).ok());
-        let kept = kept.filter(|kept| is_confirmed && kept.fingerprint == fingerprint);
+        let kept = kept.filter(|kept| is_confirmed && kept.fingerprint == sha256(entry.program.as_bytes()));
         let state = if is_confirmed { ServerState::Stopped } else { ServerState::Unconfirmed };
         let mut known = Known { state, failures: 0, retry_at: None, era: None, listed: None, mask: Mask::default() };
         if let Some(KeptList { era, listing, .. }) = kept {
             known.era = Some(era);
             known.listed = Some(pinned(&shared.home, &entry.name, (listing, None)));
         }
+        let sign_in = match &entry.transport {
+            McpTransport::Http { url, headers, .. } if !headers.iter().any(|(name, _)| is_authorization(name)) => {
+                Some(shared.sign_ins.of(&shared.home, &entry.name, url))
+            }
+            McpTransport::Http { .. } | McpTransport::Stdio { .. } => None,
+        };
         Self {
             entry,
-            fingerprint,
-            is_confirmed,
-            was_confirmed: trust.is_some(),
+            current: Mutex::new(current),
             shared,
             link: tokio::sync::Mutex::default(),
             known: Mutex::new(known),
             slots: Semaphore::new(CALLS),
+            sign_in,
+            relisting: Mutex::default(),
             retired: CancellationToken::new(),
         }
+    }
+
+    pub fn is_confirmed(&self) -> bool {
+        self.current().confirmation.is_confirmed
+    }
+
+    /// Returns its entry as it is now.
+    pub fn current(&self) -> CurrentEntry {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns whether it can go on with this entry, and takes over what may change of it. Blocks.
+    pub fn goes_on_with(&self, entry: &McpEntry, current: &CurrentEntry) -> bool {
+        let is_same = self.entry.program == entry.program && self.is_confirmed() == current.confirmation.is_confirmed;
+        if is_same {
+            *self.current.lock().unwrap_or_else(PoisonError::into_inner) = current.clone();
+            self.look_at_pins();
+        }
+        is_same
+    }
+
+    pub fn sign_in(&self) -> Option<&Arc<SignIn>> {
+        self.sign_in.as_ref()
+    }
+
+    /// Returns whether it can be used only after a person has signed in.
+    pub fn needs_sign_in(&self) -> bool {
+        self.sign_in.as_ref().is_some_and(|sign_in| sign_in.is_needed())
     }
 
     pub fn name(&self) -> &str {
@@ -178,6 +212,9 @@ impl Server {
 
     /// Returns whether it may be started without a call: it was confirmed, and has not failed just before.
     pub fn may_begin(&self) -> bool {
+        if self.needs_sign_in() {
+            return false;
+        }
         let known = self.known();
         match known.state {
             ServerState::Stopped => true,
@@ -196,28 +233,6 @@ impl Server {
     /// Returns the sandbox level of its program; `None` for a remote server.
     pub fn level(&self) -> Option<Level> {
         self.shared.sandbox.as_ref().filter(|_| !self.entry.is_remote()).map(Sandbox::level)
-    }
-
-    /// Returns whether a running server should be asked for its tools again.
-    pub async fn is_stale(&self) -> bool {
-        let Ok(link) = self.link.try_lock() else { return false };
-        let Some(link) = link.as_ref().filter(|link| link.is_open()) else { return false };
-        let is_old = self.listed().and_then(|listed| listed.at).is_none_or(|at| at.elapsed() > FRESH);
-        link.take_list_changed() || is_old
-    }
-
-    /// Lists the tools of a running server again. A server that does not answer at once is asked again the next time.
-    pub async fn relist(&self) {
-        let Some(link) = self.link.lock().await.clone().filter(|link| link.is_open()) else { return };
-        match tokio::time::timeout(RELIST, self.list(&link)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(why)) => self.set_state(ServerState::Failed(why)),
-            Err(_) => {
-                if let Some(listed) = &mut self.known().listed {
-                    listed.at = None;
-                }
-            }
-        }
     }
 
     /// Notes that its program has ended, if it has.
@@ -244,7 +259,7 @@ impl Server {
         if let Some(link) = self.link.lock().await.take() {
             link.closed().await;
         }
-        if self.is_confirmed {
+        if self.is_confirmed() {
             self.set_state(ServerState::Stopped);
         }
     }
@@ -254,7 +269,7 @@ impl Server {
     /// # Errors
     /// Returns a sentence if nobody has confirmed its entry, or it cannot be started or listed.
     pub async fn connect(&self) -> Result<Arc<Link>, String> {
-        if !self.is_confirmed {
+        if !self.is_confirmed() {
             return Err(format!("nobody has confirmed the server {}; a person does that in its list", self.name()));
         }
         let mut held = self.link.lock().await;
@@ -275,7 +290,7 @@ impl Server {
                 Ok(link)
             }
             Err(why) => {
-                let why = self.known().mask.text(&why).into_owned();
+                let why = self.mask().text(&why);
                 {
                     let mut known = self.known();
                     known.retry_at = Some(Instant::now() + RETRY * 2_u32.pow(known.failures.min(6)));
@@ -300,10 +315,13 @@ impl Server {
         }
     }
 
-    async fn list(&self, link: &Link) -> Result<(), String> {
-        let listing = listing::list(link).await?;
+    pub(super) async fn list(&self, link: &Link) -> Result<(), String> {
+        let mut listing = listing::list(link).await?;
+        let mask = self.mask();
+        listing.hide(|text| mask.text(text));
         let (shared, name) = (self.shared.clone(), self.name().to_owned());
-        let kept = KeptList { fingerprint: self.fingerprint.clone(), era: link.era(), listing: listing.clone() };
+        let fingerprint = sha256(self.entry.program.as_bytes());
+        let kept = KeptList { fingerprint, era: link.era(), listing: listing.clone() };
         let looked = tokio::task::spawn_blocking(move || {
             let bytes = serde_json::to_vec(&kept).unwrap_or_default();
             if let Err(error) = shared.home.keep_mcp_list(&name, &bytes) {
@@ -342,14 +360,15 @@ impl Server {
         if !link.is_open() {
             self.observe();
         }
-        let mask = self.known().mask.clone();
-        let hidden = |text: &str| mask.text(text).into_owned();
+        let mask = self.mask();
+        let hidden = |text: &str| mask.text(text);
         match result {
             Ok(mut result) => {
                 hide(&mut result, &hidden);
                 Ok(result)
             }
             Err(RequestError::Lost(why)) => Err(RequestError::Lost(hidden(&why))),
+            Err(RequestError::SignIn(why)) => Err(RequestError::SignIn(hidden(&why))),
             Err(RequestError::Refused(mut error)) => {
                 error.message = hidden(&error.message);
                 Err(RequestError::Refused(error))
@@ -358,27 +377,26 @@ impl Server {
         }
     }
 
+    pub(super) fn variables_mask(&self) -> Mask {
+        self.known().mask.clone()
+    }
+
     /// Sets what is hidden in what the server says.
     pub(super) fn hide_from_now_on(&self, mask: Mask) {
         self.known().mask = mask;
     }
 
-    fn set_state(&self, state: ServerState) {
-        let mut known = self.known();
-        known.state = match state {
-            ServerState::Failed(why) => ServerState::Failed(known.mask.text(&why).into_owned()),
+    pub(super) fn set_state(&self, state: ServerState) {
+        let mask = self.mask();
+        self.known().state = match state {
+            ServerState::Failed(why) => ServerState::Failed(mask.text(&why)),
             state => state,
         };
     }
 }
 
-fn hide(value: &mut Value, hidden: &impl Fn(&str) -> String) {
-    match value {
-        Value::String(text) => *text = hidden(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| hide(item, hidden)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| hide(field, hidden)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
+fn is_authorization(header: &str) -> bool {
+    header.eq_ignore_ascii_case("authorization")
 }
 
 fn pinned(home: &Home, name: &str, (Listing { tools, problems }, at): (Listing, Option<Instant>)) -> Listed {
@@ -389,6 +407,7 @@ fn pinned(home: &Home, name: &str, (Listing { tools, problems }, at): (Listing, 
     });
     Listed { tools: tools.collect(), problems, at }
 }
+
 /// A start that may be given up: then the server is stopped, and not starting for ever.
 struct Starting<'s>(&'s Server);
 

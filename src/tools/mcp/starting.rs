@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use secrecy::SecretString;
+use url::Url;
 
 use super::connection::Connection;
 use super::era::{self, Era};
 use super::link::Link;
+use super::oauth::Authorization;
 use super::paths::Paths;
 use super::remote::{self, RemoteAddress};
 use super::server::Server;
@@ -23,7 +25,7 @@ const IDLE: Duration = Duration::from_secs(600);
 /// How long the sandbox has to start a program.
 const START: Duration = Duration::from_secs(20);
 /// Maximum bytes of address space of a program. Node.js reserves far more than it uses.
-const MEMORY: u64 = 64 << 30;
+pub(super) const MEMORY: u64 = 64 << 30;
 
 impl Server {
     /// Starts the program, or connects to the service, and finds out its era.
@@ -37,7 +39,7 @@ impl Server {
                 let argv: Vec<String> = std::iter::once(command).chain(args).cloned().collect();
                 era::connect(|era| Box::pin(self.program(era, argv.clone(), env)), remembered).await?
             }
-            McpTransport::Http { url, headers } => remote::connect(self.address(url, headers)?, remembered).await?,
+            McpTransport::Http { url, headers, .. } => remote::connect(self.address(url, headers)?, remembered).await?,
         };
         Ok(link)
     }
@@ -76,20 +78,50 @@ impl Server {
 
     fn address(&self, url: &str, headers: &[(String, String)]) -> Result<RemoteAddress, String> {
         let url = remote::check_address(url)?;
-        let mut hosts = self.shared.allow_hosts.clone();
-        if remote::is_loopback(&url) {
-            if !self.shared.may_reach_loopback {
-                return Err("servers on the machine of this server cannot be reached".to_owned());
-            }
-            let port = url.port_or_known_default().unwrap_or(80);
-            hosts.push(format!("{}:{port}", url.host_str().unwrap_or_default()));
-        }
-        let guard = Guard::new(&hosts).but_not(Some(self.shared.own_port));
-        guard.check(&url).map_err(|why| why.to_string())?;
-        let client = Arc::new(StreamClient::new(guard, system_lookup())?);
+        let own_host = self.own_host(&url)?;
+        let client = Arc::new(self.reaching(own_host.into_iter().collect())?);
+        client.check(&url).map_err(|why| why.to_string())?;
         let headers = self.expanded(headers)?;
         let headers = headers.into_iter().map(|(name, value)| (name, SecretString::from(value))).collect();
-        Ok(RemoteAddress { client, url, headers })
+        Ok(RemoteAddress { client, authorization: self.authorization(&url)?, url, headers })
+    }
+
+    /// Returns the host and the port of a server on this machine, and `None` for one elsewhere.
+    fn own_host(&self, url: &Url) -> Result<Option<String>, String> {
+        match remote::is_loopback(url) {
+            false => Ok(None),
+            true if !self.shared.may_reach_loopback => {
+                Err("servers on the machine of this server cannot be reached".to_owned())
+            }
+            true => {
+                let port = url.port_or_known_default().unwrap_or(80);
+                Ok(Some(format!("{}:{port}", url.host_str().unwrap_or_default())))
+            }
+        }
+    }
+
+    /// Returns how a person signs in; `None` if the entry has a token itself. The authorization server of a server on this
+    /// machine may be on this machine too, at any port but miniclaw's; nothing that a server elsewhere says leads to this
+    /// machine.
+    pub(super) fn authorization(&self, url: &Url) -> Result<Option<Authorization>, String> {
+        let Some(sign_in) = self.sign_in() else { return Ok(None) };
+        let mut hosts = Vec::new();
+        if self.own_host(url)?.is_some() {
+            hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(str::to_owned));
+        }
+        let http = Arc::new(self.reaching(hosts)?);
+        Ok(Some(Authorization { sign_in: sign_in.clone(), http }))
+    }
+
+    fn reaching(&self, mut hosts: Vec<String>) -> Result<StreamClient, String> {
+        hosts.extend(self.shared.allow_hosts.iter().cloned());
+        StreamClient::new(Guard::new(&hosts).but_not(Some(self.shared.own_port)), system_lookup())
+    }
+
+    /// Returns the value of a template with variables, as [`Self::expanded`] does.
+    pub(super) fn expanded_text(&self, template: &str) -> Result<String, String> {
+        let value = |name: &str| (self.shared.variable)(name);
+        expand(template, value).map_err(|name| format!("the variable {name} has no value; set it in .env"))
     }
 
     /// Replaces variables by their values. What the server says is shown without these from then on.
