@@ -62,9 +62,43 @@ for (const { look, given } of LOOKS)
     await shot(page, `mcp-reworded-${look}`)
     assert.deepEqual(await faults(page), [])
 
+    // Rules change without another confirmation.
+    const load = card(page, 'pets').getByLabel(/^(Load tools|加载工具)$/)
+    await load.selectOption('always')
+    await tool(page, 'echo')
+      .getByLabel(/^(Calls|调用)$/)
+      .selectOption('allow')
+    await expect(async () => {
+      const [pets] = (await ask(app, '/api/mcp')).servers
+      assert.deepEqual(pets.rules, { policy: null, tools: { echo: 'allow' }, load: 'always' })
+      assert.equal(pets.status, 'running')
+    }).toPass()
+    await shot(page, `mcp-rules-${look}`)
     await card(page, 'pets')
       .getByRole('button', { name: /^(Remove pets|移除 pets)$/ })
+      .click()
+    await shot(page, `mcp-remove-${look}`)
+    await card(page, 'pets')
+      .getByRole('button', { name: /^(Remove|移除)$/ })
       .click()
     await expect(card(page, 'pets')).toHaveCount(0)
     assert.deepEqual((await ask(app, '/api/mcp')).servers, [])
   })
+
+test('an npx line is offered an installation', async ({ open }) => {
+  const page = await open({})
+  await page.keyboard.press('ControlOrMeta+Comma')
+  await servers(page)
+    .getByRole('button', { name: /^(Add MCP servers|添加 MCP 服务器)$/ })
+    .click()
+  const npx = { command: 'npx', args: ['-y', '@scope/memory@1.2.3', 'a b'] }
+  await servers(page)
+    .getByLabel(/^(Configuration|配置)$/)
+    .fill(JSON.stringify({ mcpServers: { memory: npx } }))
+  await servers(page)
+    .getByRole('button', { name: /^(Add|添加)$/ })
+    .click()
+  await expect(card(page, 'memory')).toContainText(
+    "miniclaw mcp add npm:@scope/memory@1.2.3 --as memory -- 'a b'",
+  )
+})

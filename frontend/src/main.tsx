@@ -23,7 +23,16 @@ setNonce(cspNonce)
 const root = document.getElementById('root')
 if (!root) throw new Error('index.html has lost its #root')
 
+/** Takes what an authorization server has added to the address, and removes it: no history and no bookmark contains it. */
+function takeSignIn(): void {
+  if (location.pathname !== '/oauth/callback') return
+  const { search } = location
+  history.replaceState(null, '', '/')
+  void import('@/features/mcp/signInReturn').then(it => it.endSignIn(search)).catch(() => {})
+}
+
 function start(page: HTMLElement) {
+  takeSignIn()
   // The history is loaded first: it contains the event id from which the stream resumes.
   const opened = /^\/s\/([^/]+)/.exec(location.pathname)?.[1]
   void (opened ? loadThread(decodeURIComponent(opened)) : Promise.resolve(null)).then(connectEvents)

@@ -9,8 +9,11 @@ import { Visible } from '@/components/Visible'
 import { type Key, useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import { Json } from './Json'
+import { McpRules } from './McpRules'
+import { McpSignIn } from './McpSignIn'
 import { McpTools } from './McpTools'
-import { readable } from './pasted'
+import { installCommand, readable } from './pasted'
+import { RemoveMcpServer } from './RemoveMcpServer'
 
 const STATUS = {
   unconfirmed: ['mcpUnconfirmed', 'warn'],
@@ -18,6 +21,7 @@ const STATUS = {
   starting: ['mcpStarting', 'plain'],
   running: ['mcpRunning', 'ok'],
   failed: ['mcpFailed', 'bad'],
+  needs_sign_in: ['mcpNeedsSignIn', 'warn'],
   broken: ['mcpBroken', 'bad'],
 } as const satisfies Record<McpServer['status'], readonly [Key, 'plain' | 'ok' | 'warn' | 'bad']>
 
@@ -25,6 +29,7 @@ const STATUS = {
 export function McpServerCard({ server, onRemoved }: { server: McpServer; onRemoved: () => void }) {
   const t = useT()
   const [busy, setBusy] = useState(false)
+  const [removing, setRemoving] = useState(false)
   const [problem, setProblem] = useState<string | null>(null)
   const { name, status, reason } = server
   const [words, tone] = STATUS[status]
@@ -40,6 +45,7 @@ export function McpServerCard({ server, onRemoved }: { server: McpServer; onRemo
     setBusy(false)
   }
   const waits = status === 'unconfirmed'
+  const install = waits ? installCommand(name, server.entry) : null
   return (
     <article aria-label={name} className="space-y-2 rounded-lg border bg-card p-3 text-small">
       <header className="flex flex-wrap items-center gap-2">
@@ -62,12 +68,21 @@ export function McpServerCard({ server, onRemoved }: { server: McpServer; onRemo
             size="smallIcon"
             label={t('mcpRemove', { name })}
             disabled={busy}
-            onClick={() => void change(removeMcpServer(name), onRemoved)}
+            aria-expanded={removing}
+            onClick={() => setRemoving(!removing)}
           >
             <Trash2 size={14} aria-hidden />
           </IconButton>
         </span>
       </header>
+      {removing && (
+        <RemoveMcpServer
+          server={server}
+          busy={busy}
+          onRemove={keepFiles => void change(removeMcpServer(name, keepFiles), onRemoved)}
+          onCancel={() => setRemoving(false)}
+        />
+      )}
       {reason && (
         <p className="text-bad [overflow-wrap:anywhere]">
           <Visible text={reason} />
@@ -76,7 +91,24 @@ export function McpServerCard({ server, onRemoved }: { server: McpServer; onRemo
       {waits && (
         <>
           <p className="text-fg-2">{t(server.changed ? 'mcpConfirmChanged' : 'mcpConfirm')}</p>
+          {server.package && (
+            <p className="[overflow-wrap:anywhere]">
+              {server.package.confirmed
+                ? t('mcpPackageChanged', {
+                    name: server.package.name,
+                    before: server.package.confirmed,
+                    version: server.package.version,
+                  })
+                : t('mcpPackage', { name: server.package.name, version: server.package.version })}
+            </p>
+          )}
           <Json label={t('mcpEntry', { name })} text={readable(server.entry)} />
+          {install && (
+            <div className="space-y-1.5">
+              <p className="text-warn">{t('mcpNpx')}</p>
+              <Json label={t('mcpNpxCommand')} text={install} />
+            </div>
+          )}
           <Button
             look="solid"
             size="small"
@@ -87,12 +119,14 @@ export function McpServerCard({ server, onRemoved }: { server: McpServer; onRemo
           </Button>
         </>
       )}
+      {server.sign_in && server.sign_in !== 'not_asked' && !waits && <McpSignIn server={server} />}
       {problem && <ErrorText>{problem}</ErrorText>}
       {server.problems.map(text => (
         <p key={text} className="text-warn">
           <Visible text={text} />
         </p>
       ))}
+      {!waits && status !== 'broken' && <McpRules server={server} />}
       {server.tools.length > 0 && <McpTools server={server} />}
     </article>
   )

@@ -1,6 +1,6 @@
-import { useState } from 'react'
+import { useId, useState } from 'react'
 import { keepMcpServers, trustMcpTools } from '@/api/mcp'
-import type { McpServer, McpTool } from '@/api/types'
+import type { McpPolicy, McpServer, McpTool } from '@/api/types'
 import { Badge } from '@/components/ui/Badge'
 import { Button } from '@/components/ui/Button'
 import { Disclosure } from '@/components/ui/Disclosure'
@@ -9,6 +9,7 @@ import { type Key, useT } from '@/lib/i18n'
 import { reasonOf } from '@/lib/reason'
 import { useFold } from '@/stores/folds'
 import { Json } from './Json'
+import { PolicySelect, useSetRules } from './McpRules'
 
 const STATE = {
   new: ['mcpToolNew', 'warn'],
@@ -46,7 +47,7 @@ export function McpTools({ server }: { server: McpServer }) {
       <ul aria-label={t('mcpToolsOf', { name: server.name })} className="divide-y rounded-md border px-2">
         {server.tools.map(tool => (
           <li key={tool.sha256}>
-            <Row server={server.name} tool={tool} onTrust={() => void trust([tool])} />
+            <Row server={server} tool={tool} onTrust={() => void trust([tool])} />
           </li>
         ))}
       </ul>
@@ -55,9 +56,9 @@ export function McpTools({ server }: { server: McpServer }) {
   )
 }
 
-function Row({ server, tool, onTrust }: { server: string; tool: McpTool; onTrust: () => void }) {
+function Row({ server, tool, onTrust }: { server: McpServer; tool: McpTool; onTrust: () => void }) {
   const t = useT()
-  const [open, setOpen] = useFold(`mcp-${server}-${tool.name}`, false)
+  const [open, setOpen] = useFold(`mcp-${server.name}-${tool.name}`, false)
   const [words, tone] = STATE[tool.state]
   const shown = (value: unknown) => JSON.stringify(value, null, 2)
   return (
@@ -84,6 +85,7 @@ function Row({ server, tool, onTrust }: { server: string; tool: McpTool; onTrust
           </>
         )}
         <Json label={t('mcpDefinition', { name: tool.name })} text={shown(tool.definition)} />
+        {tool.state !== 'unusable' && <ToolPolicy server={server} name={String(tool.definition.name)} />}
         {waits(tool) && (
           <Button look="solid" size="small" onClick={onTrust}>
             {t('mcpTrustTool')}
@@ -91,5 +93,31 @@ function Row({ server, tool, onTrust }: { server: string; tool: McpTool; onTrust
         )}
       </div>
     </Disclosure>
+  )
+}
+
+/** The rule for the calls of one tool. */
+function ToolPolicy({ server, name }: { server: McpServer; name: string }) {
+  const t = useT()
+  const id = useId()
+  const { set, problem } = useSetRules(server)
+  const { tools = {} } = server.rules
+  const change = (policy: McpPolicy | null) => {
+    const { [name]: _, ...others } = tools
+    void set({ tools: policy ? { ...others, [name]: policy } : others })
+  }
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5">
+      <span id={id} className="text-fg-2">
+        {t('mcpPolicy')}
+      </span>
+      <PolicySelect
+        labelledBy={id}
+        value={tools[name] ?? null}
+        otherwise={t('mcpPolicyOfServer')}
+        onChange={change}
+      />
+      {problem && <ErrorText>{problem}</ErrorText>}
+    </div>
   )
 }

@@ -25,3 +25,27 @@ export function readable(json: string): string {
     return json
   }
 }
+
+/** The command that installs what an entry would fetch at every start with `npx`; null if it is no such entry. */
+export function installCommand(name: string, json: string): string | null {
+  let entry: unknown
+  try {
+    entry = JSON.parse(json)
+  } catch {
+    return null
+  }
+  if (!isObject(entry) || typeof entry.command !== 'string' || !/(^|\/)npx$/.test(entry.command)) return null
+  const args = Array.isArray(entry.args) ? entry.args.filter(arg => typeof arg === 'string') : []
+  const at = args.findIndex(arg => !arg.startsWith('-'))
+  const wanted = args[at]
+  if (wanted === undefined || !/^(@[\w.~-]+\/)?[\w.~-]+(@[\w.+-]+)?$/.test(wanted)) return null
+  const version = /.@(\d+\.\d+\.\d+[\w.+-]*)$/.exec(wanted)?.[1] ?? 'VERSION'
+  const bare = wanted.replace(/(.)@[\w.+-]+$/, '$1')
+  const rest = args
+    .slice(at + 1)
+    .map(arg => (/^[\w./:=@-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`))
+  return [
+    `miniclaw mcp add npm:${bare}@${version} --as ${name}`,
+    ...(rest.length > 0 ? ['--', ...rest] : []),
+  ].join(' ')
+}

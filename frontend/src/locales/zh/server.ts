@@ -278,6 +278,7 @@ export const server: Record<string, string> = {
   provider_changed: '地址已在此期间更改，未保存任何内容。请重试。',
   bad_mcp_entry: '此 MCP 服务器的配置无法使用，请检查名称和各字段。',
   mcp_changed: '内容在显示之后又有更改，请重新查看。',
+  no_mcp_sign_in: '没有等待此结果的登录：可能已超过 10 分钟或已结束。请重新登录。',
   mcp_failed: '无法使用此 MCP 服务器，列表中有原因。',
   own_providers_off: '此服务器的管理员不允许连接自己的服务商。',
   address_not_encrypted: '请使用以 https:// 开头的地址，以免密钥在途中被读取。',
