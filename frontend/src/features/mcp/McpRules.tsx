@@ -1,6 +1,7 @@
 import { useId, useState } from 'react'
-import { keepMcpServers, setMcpRules } from '@/api/mcp'
-import type { McpPolicy, McpServer, McpRules as Rules } from '@/api/types'
+import { keepMcpServers, mcpKey, setMcpRules } from '@/api/mcp'
+import { queryClient } from '@/api/queries'
+import type { McpPolicy, McpServer, McpServers, McpRules as Rules } from '@/api/types'
 import { ErrorText } from '@/components/ui/ErrorText'
 import { Select } from '@/components/ui/Select'
 import { type Key, useT } from '@/lib/i18n'
@@ -22,16 +23,20 @@ export const POLICIES = {
 
 const words = Object.entries as <K extends string>(of: Record<K, Key>) => [K, Key][]
 
-/** Sets a rule, and shows the list as it is then. */
+/** Changes wait for those before them, because each one sends all rules. */
+let last: Promise<unknown> = Promise.resolve()
+
+/** Sets rules, and shows the list as it is then. */
 export function useSetRules({ name, rules }: McpServer) {
   const [problem, setProblem] = useState<string | null>(null)
-  const set = async (change: Partial<Rules>) => {
+  const set = (change: (rules: Rules) => Partial<Rules>) => {
     setProblem(null)
-    try {
-      keepMcpServers(await setMcpRules(name, { ...rules, ...change }))
-    } catch (cause) {
-      setProblem(reasonOf(cause))
-    }
+    const changed = last.then(async () => {
+      const now = queryClient.getQueryData<McpServers>(mcpKey)?.servers.find(server => server.name === name)
+      const known = now?.rules ?? rules
+      keepMcpServers(await setMcpRules(name, { ...known, ...change(known) }))
+    })
+    last = changed.catch((cause: unknown) => setProblem(reasonOf(cause)))
   }
   return { set, problem }
 }
@@ -52,7 +57,7 @@ export function McpRules({ server }: { server: McpServer }) {
           labelledBy={`${id}-policy`}
           value={policy ?? null}
           otherwise={t('mcpPolicyConfigured')}
-          onChange={policy => void set({ policy })}
+          onChange={policy => set(() => ({ policy }))}
         />
         <span id={`${id}-load`} className="text-fg-2">
           {t('mcpLoad')}
@@ -61,7 +66,7 @@ export function McpRules({ server }: { server: McpServer }) {
           aria-labelledby={`${id}-load`}
           value={load ?? 'auto'}
           options={words(LOADS).map(([value, key]) => ({ value, words: t(key) }))}
-          onChange={value => void set({ load: value as Rules['load'] })}
+          onChange={value => set(() => ({ load: value as Rules['load'] }))}
         />
       </div>
       {problem && <ErrorText>{problem}</ErrorText>}

@@ -101,11 +101,11 @@ function ToolPolicy({ server, name }: { server: McpServer; name: string }) {
   const t = useT()
   const id = useId()
   const { set, problem } = useSetRules(server)
-  const { tools = {} } = server.rules
-  const change = (policy: McpPolicy | null) => {
-    const { [name]: _, ...others } = tools
-    void set({ tools: policy ? { ...others, [name]: policy } : others })
-  }
+  const change = (policy: McpPolicy | null) =>
+    set(({ tools = {} }) => {
+      const { [name]: _, ...others } = tools
+      return { tools: policy ? { ...others, [name]: policy } : others }
+    })
   return (
     <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5">
       <span id={id} className="text-fg-2">
@@ -113,7 +113,7 @@ function ToolPolicy({ server, name }: { server: McpServer; name: string }) {
       </span>
       <PolicySelect
         labelledBy={id}
-        value={tools[name] ?? null}
+        value={server.rules.tools?.[name] ?? null}
         otherwise={t('mcpPolicyOfServer')}
         onChange={change}
       />
