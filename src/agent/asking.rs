@@ -27,6 +27,11 @@ impl PendingApproval {
         Self { request, approval_id, question: None }
     }
 
+    /// A question that is asked again after a restart.
+    pub(super) fn again(request: CallRequest, approval_id: String, question: Question) -> Self {
+        Self { request, approval_id, question: Some(question) }
+    }
+
     pub(super) fn id(&self) -> &str {
         &self.approval_id
     }
@@ -61,7 +66,13 @@ impl CallRunner<'_> {
         let (effect, taint) = (checked.call.effect(), self.taint(session, &checked));
         let case = Case { tainted: taint.as_ref(), ..Case::of(&wanted.request.name, &checked, &shown) };
         let approved = wanted.approval.as_ref().and_then(approved_rehearsal).filter(|_| case.unrehearsable.is_none());
-        let reason = match (self.policy.decide(&case, &self.home.remembered()), approved) {
+        let verdict = self.policy.decide(&case, &self.home.remembered());
+        if let Some(elicitation) = wanted.approval.as_ref().and_then(CallApproval::elicitation)
+            && !matches!(verdict, Verdict::Deny(_))
+        {
+            return self.plan_elicitation(wanted, &checked, elicitation);
+        }
+        let reason = match (verdict, approved) {
             (Verdict::Deny(why), _) => {
                 let text = format!("[denied: {why}] It was not run. Go on without it, or tell the user.");
                 return PlannedCall::Answer(CallStatus::Denied, ToolAnswer::failed(text));
@@ -206,7 +217,9 @@ impl CallRunner<'_> {
 impl PlannedCall {
     fn question<'a>(&'a self, wanted: &ProposedCall) -> Option<(u32, &'a PendingApproval, &'a Question)> {
         match self {
-            PlannedCall::Ask(asked) => Some((wanted.index, &**asked, asked.question.as_ref()?)),
+            PlannedCall::Ask(asked) | PlannedCall::Elicit(asked) => {
+                Some((wanted.index, &**asked, asked.question.as_ref()?))
+            }
             PlannedCall::Run(_) | PlannedCall::Rehearse(_) | PlannedCall::Answer(..) | PlannedCall::HandOff => None,
         }
     }

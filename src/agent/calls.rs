@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use futures_util::future::join_all;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::asking::{ApprovalResult, PendingApproval};
 use super::deadline::Deadline;
-use super::executing::{CallEnd, CallRow, Holding, RunningCall, finished};
+use super::eliciting::{CallGroup, CallMode, ElicitingCall};
+use super::executing::{CallEnd, Holding, finished};
 use super::held_back::{AfterRun, EndedCall};
 use super::recorder::{NotRecorded, Recorder};
 use super::rehearsals::{EndedRehearsal, Rehearsals};
@@ -167,6 +167,8 @@ pub(super) enum PlannedCall {
     /// It is run with its changes kept apart, and a person is asked about these.
     Rehearse(Box<PlannedRehearsal>),
     Ask(Box<PendingApproval>),
+    /// It had begun before a restart, and goes on with a person's answer to what its server asked.
+    Elicit(Box<PendingApproval>),
     Answer(CallStatus, ToolAnswer),
     /// It is handed to the program whose tool it is.
     HandOff,
@@ -198,8 +200,9 @@ impl CallRunner<'_> {
                 return Err(Stop::Suspended);
             }
             if let PlannedCall::Ask(asked) = &planned[at] {
-                stop =
-                    self.asked(&wanted[at], asked, (&mut *recorder, &mut rehearsals)).await?.map(Stop::Failed).or(stop);
+                let turn = CallInTurn { call: &wanted[at], rest: &wanted[at + 1..] };
+                let asking = (&mut *recorder, &mut rehearsals);
+                stop = self.asked(turn, asked, asking).await?.map(Stop::Failed).or(stop);
                 at += 1;
                 continue;
             }
@@ -219,20 +222,18 @@ impl CallRunner<'_> {
                 at += 1;
                 continue;
             }
+            if let PlannedCall::Elicit(asked) = &planned[at] {
+                let turn = CallInTurn { call: &wanted[at], rest: &wanted[at + 1..] };
+                let fatal = self.resume_eliciting(turn, asked, (&mut *recorder, &mut rehearsals)).await?;
+                stop = fatal.map(Stop::Failed).or(stop);
+                at += 1;
+                continue;
+            }
             let more = planned[at..].iter().take_while(|planned| planned.is_read_only()).count();
             let group = at..at + more.max(1);
             at = group.end;
-            for wanted in &wanted[group.clone()] {
-                recorder.start_call(wanted.index, &wanted.request).await?;
-            }
-            let shared: &Recorder = recorder;
-            let running = wanted[group.clone()].iter().zip(&planned[group.clone()]);
-            let ended =
-                join_all(running.map(|(wanted, planned)| self.one(planned, (shared, &wanted.request.id)))).await;
-            for (wanted, ended) in wanted[group].iter().zip(ended) {
-                recorder.fact(finished(recorder, &wanted.request, &ended)).await?;
-                stop = ended.fatal.map(Stop::Failed).or(stop);
-            }
+            let calls = CallGroup { calls: &wanted[group.clone()], planned: &planned[group], rest: &wanted[at..] };
+            stop = self.run_group(calls, (&mut *recorder, &mut rehearsals)).await?.map(Stop::Failed).or(stop);
         }
         if self.stop_signal.cancel.is_cancelled() {
             return Err(Stop::Cancelled);
@@ -283,7 +284,7 @@ impl CallRunner<'_> {
     /// Waits for a person and does what they decided. Returns the reason if the run cannot continue.
     pub(super) async fn asked(
         &self,
-        wanted: &ProposedCall,
+        CallInTurn { call: wanted, rest }: CallInTurn<'_>,
         asked: &PendingApproval,
         (recorder, rehearsals): (&mut Recorder, &mut Rehearsals),
     ) -> Result<Option<String>, Stop> {
@@ -294,10 +295,9 @@ impl CallRunner<'_> {
                 ApprovalResult::Run { request, checked, shown, note } => {
                     recorder.start_call(wanted.index, &request).await?;
                     let held = Mutex::default();
-                    let row = (&*recorder, request.id.as_str());
-                    let holding = Holding::RunsLater(&held);
-                    let call = RunningCall { checked: &checked, row, approved: Some(&shown), holding };
-                    let mut ended = self.execute(call).await;
+                    let call = ElicitingCall { index: wanted.index, request: &request, checked: &checked, rest };
+                    let how = CallMode { approved: Some(&shown), holding: Holding::RunsLater(&held) };
+                    let mut ended = self.run_eliciting(call, how, (&mut *recorder, &mut *rehearsals)).await?;
                     if let Some(note) = note {
                         ended.answer.text = format!("{note}\n{}", ended.answer.text);
                     }
@@ -323,18 +323,6 @@ impl CallRunner<'_> {
         recorder.fact(finished(recorder, &wanted.request, &ended)).await?;
         Ok(ended.fatal)
     }
-
-    async fn one(&self, planned: &PlannedCall, row: CallRow<'_>) -> CallEnd {
-        match planned {
-            PlannedCall::Run(checked) => {
-                self.execute(RunningCall { checked, row, approved: None, holding: Holding::Nothing }).await
-            }
-            PlannedCall::Answer(status, answer) => CallEnd::unrun(*status, answer.clone()),
-            PlannedCall::Ask(_) | PlannedCall::Rehearse(_) | PlannedCall::HandOff => {
-                self.stop_signal.cancelled(Instant::now())
-            }
-        }
-    }
 }
 
 impl PlannedCall {
@@ -342,12 +330,12 @@ impl PlannedCall {
         match self {
             PlannedCall::Answer(..) => true,
             PlannedCall::Run(checked) => checked.call.effect().is_read_only(),
-            PlannedCall::Rehearse(_) | PlannedCall::Ask(_) | PlannedCall::HandOff => false,
+            PlannedCall::Rehearse(_) | PlannedCall::Ask(_) | PlannedCall::Elicit(_) | PlannedCall::HandOff => false,
         }
     }
 
     fn asks(&self) -> bool {
-        matches!(self, PlannedCall::Ask(_))
+        matches!(self, PlannedCall::Ask(_) | PlannedCall::Elicit(_))
     }
 }
 

@@ -6,18 +6,21 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use super::calls::CallRunner;
-use super::recorder::Recorder;
-use crate::domain::{CallStatus, Event, Root, Shown, Taint, ToolAnswer};
+use super::recorder::{Previews, Recorder};
+use crate::domain::{CallStatus, Elicitation, Event, Root, Shown, Taint, ToolAnswer};
 use crate::provider::CallRequest;
-use crate::tools::{Checked, EndRun, FilesRead, HeldChanges, LiveOutput, Rehearsal, RunOptions, sanitize_for_model};
+use crate::tools::{
+    Checked, Elicited, EndRun, FilesRead, HeldChanges, LiveOutput, LiveQuestions, Rehearsal, RunOptions,
+    sanitize_for_model,
+};
 
 /// How long a tool may take to return after it was told to stop; then it is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 /// Maximum number of pieces of output that wait to be shown.
 const LIVE_QUEUE: usize = 64;
 
-/// The row of a call in the session: what records it, and its id.
-pub(super) type CallRow<'a> = (&'a Recorder, &'a str);
+/// The row of a call in the session: what shows its output, and its id.
+pub(super) type CallRow<'a> = (&'a Previews, &'a str);
 
 /// A call that is executed.
 pub(super) struct RunningCall<'a> {
@@ -26,6 +29,9 @@ pub(super) struct RunningCall<'a> {
     /// What a person saw and approved.
     pub approved: Option<&'a Shown>,
     pub holding: Holding<'a>,
+    /// What a person answered to a question of an earlier run of the call.
+    pub elicited: Option<&'a Elicited>,
+    pub questions: LiveQuestions,
 }
 
 /// What of the changes of a call is kept apart, and where.
@@ -61,6 +67,8 @@ pub(super) struct CallEnd {
     pub taint: Vec<Taint>,
     /// Why the run cannot continue.
     pub fatal: Option<String>,
+    /// What a person is asked for; then the call has not ended, but goes on with the answer.
+    pub elicitation: Option<Box<Elicitation>>,
 }
 
 impl CallEnd {
@@ -68,7 +76,7 @@ impl CallEnd {
     pub(super) fn unrun(status: CallStatus, answer: ToolAnswer) -> Self {
         // An answer may quote a file even if nothing was run.
         let taint = answer.sources.clone();
-        Self { status, answer, took: Duration::ZERO, taint, fatal: None }
+        Self { status, answer, took: Duration::ZERO, taint, fatal: None, elicitation: None }
     }
 }
 
@@ -110,12 +118,13 @@ impl CallRunner<'_> {
     }
 
     async fn execute_now(&self, call: &RunningCall<'_>) -> CallEnd {
-        let RunningCall { checked, row: (recorder, call_id), approved, .. } = *call;
+        let RunningCall { checked, row: (previews, call_id), approved, elicited, .. } = *call;
         let started = Instant::now();
         let cancel = &self.stop_signal.cancel;
         let (live, mut output) = mpsc::channel(LIVE_QUEUE);
         let live = LiveOutput::new(live);
-        let running = call.run(RunOptions { approved, cancel: cancel.clone(), live, held: None });
+        let questions = call.questions.clone();
+        let running = call.run(RunOptions { approved, cancel: cancel.clone(), live, held: None, elicited, questions });
         tokio::pin!(running);
         let out_of_patience = async {
             cancel.cancelled().await;
@@ -127,9 +136,9 @@ impl CallRunner<'_> {
                 answer = &mut running => break answer,
                 () = &mut out_of_patience => return self.stop_signal.cancelled(started),
                 Some(text) = output.recv() => {
-                    let (work_id, call_id) = (recorder.work_id().clone(), call_id.to_owned());
+                    let (work_id, call_id) = (previews.work_id().clone(), call_id.to_owned());
                     // A session without an owner is noticed when the end of the call is recorded.
-                    let _ = recorder.preview(Event::ToolOutput { work_id, call_id, text }).await;
+                    let _ = previews.show(Event::ToolOutput { work_id, call_id, text }).await;
                 }
             }
         };
@@ -147,6 +156,10 @@ impl CallRunner<'_> {
                     if text.is_empty() { cancelled.answer.text } else { format!("{text}\n{}", cancelled.answer.text) };
                 cancelled.answer.text = egress_attempts.line().map_or(text.clone(), |line| format!("{text}\n{line}"));
                 cancelled
+            }
+            Err(EndRun::InputRequired(elicitation)) => {
+                let ended = CallEnd::unrun(CallStatus::Error, ToolAnswer::failed("[it needs input of the user]"));
+                CallEnd { took, elicitation: Some(elicitation), ..ended }
             }
             Err(EndRun::Broken(reason)) => {
                 let ended = CallEnd::unrun(CallStatus::Error, ToolAnswer::failed(&reason));

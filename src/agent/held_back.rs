@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::asking::{PendingApproval, Question};
 use super::calls::{CallRunner, Stop};
-use super::executing::{CallEnd, Holding, RunningCall, finished};
+use super::eliciting::{CallMode, ElicitingCall};
+use super::executing::{CallEnd, Holding, finished};
 use super::recorder::Recorder;
 use super::rehearsals::{EndedRehearsal, Rehearsals};
 use super::rehearsing::{CallInTurn, record_later};
@@ -37,21 +38,22 @@ impl CallRunner<'_> {
     /// cannot continue.
     pub(super) async fn run_alone(
         &self,
-        CallInTurn { call, rest }: CallInTurn<'_>,
+        turn: CallInTurn<'_>,
         checked: &Checked,
         (recorder, rehearsals): (&mut Recorder, &mut Rehearsals),
     ) -> Result<Option<String>, Stop> {
+        let CallInTurn { call, rest } = turn;
         recorder.start_call(call.index, &call.request).await?;
         let held = Mutex::default();
-        let row = (&*recorder, call.request.id.as_str());
-        let holding = Holding::RunsLater(&held);
-        let ended = self.execute(RunningCall { checked, row, approved: None, holding }).await;
+        let eliciting = ElicitingCall { index: call.index, request: &call.request, checked, rest };
+        let how = CallMode { approved: None, holding: Holding::RunsLater(&held) };
+        let ended = self.run_eliciting(eliciting, how, (&mut *recorder, &mut *rehearsals)).await?;
         let ran = EndedCall { index: call.index, request: call.request.clone(), checked, ended, held };
         if !ran.holds_nothing() {
             record_later(rest, recorder).await?;
         }
         match self.ask_about_held(ran, (&mut *recorder, &mut *rehearsals)).await? {
-            AfterRun::Asked(pending) => self.asked(call, &pending, (recorder, rehearsals)).await,
+            AfterRun::Asked(pending) => self.asked(turn, &pending, (recorder, rehearsals)).await,
             AfterRun::Ended(ended) => {
                 recorder.fact(finished(recorder, &call.request, &ended)).await?;
                 Ok(ended.fatal)

@@ -5,6 +5,7 @@ mod budget;
 mod calls;
 pub mod compress;
 mod deadline;
+mod eliciting;
 mod estimate;
 mod executing;
 mod fallback;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::domain::{
-    Approval, CallApproval, Event, HandOff, Message, Reasoning, ReasoningItem, RecordedAnswer, RequestedCall, Role,
-    Session, StatusKind, WorkId,
+    Approval, ApprovalAnswer, CallApproval, Decision, Event, HandOff, Message, Reasoning, ReasoningItem,
+    RecordedAnswer, RequestedCall, Role, Session, StatusKind, WorkId,
 };
 
 /// An event on its way to the task that owns the session.
@@ -23,6 +23,8 @@ pub struct RecordedEvent {
 pub enum EventKind {
     /// Journal it and wait for the disk, fold it, publish it, then answer.
     Fact(oneshot::Sender<Result<(), String>>),
+    /// The answer to a question that is not asked any more. A fact, unless a person has answered.
+    Withdrawal(oneshot::Sender<Result<(), String>>),
     /// Journal it without waiting for the disk, fold it, publish it. For marks, which mean nothing without the facts
     /// after them: a fact's wait for the disk covers everything that was journaled before it.
     Mark,
@@ -30,6 +32,36 @@ pub enum EventKind {
     Piece,
     /// Fold and publish it.
     Preview,
+}
+
+/// Sends what a run shows at once, also while its recorder is in use. Cheap to clone.
+#[derive(Clone)]
+pub struct Previews {
+    work_id: WorkId,
+    to: mpsc::Sender<RecordedEvent>,
+}
+
+impl Previews {
+    pub fn work_id(&self) -> &WorkId {
+        &self.work_id
+    }
+
+    pub async fn show(&self, event: Event) -> Result<(), NotRecorded> {
+        self.to.send(RecordedEvent { event, kind: EventKind::Preview }).await.map_err(|_| gone())
+    }
+
+    /// Has the session's owner cancel a question, unless a person has answered it. The owner tells the run what became of it.
+    pub async fn withdraw(&self, approval: &Approval) -> Result<(), NotRecorded> {
+        let (done, answer) = oneshot::channel();
+        let event = Event::ApprovalAnswered {
+            work_id: self.work_id.clone(),
+            approval_id: approval.id.clone(),
+            call_id: approval.call_id.clone(),
+            answer: ApprovalAnswer::no(Decision::Cancelled, None, &approval.hash),
+        };
+        self.to.send(RecordedEvent { event, kind: EventKind::Withdrawal(done) }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?.map_err(NotRecorded)
+    }
 }
 
 /// The run cannot continue: its facts cannot be stored, or the session has no owner any more.
@@ -137,6 +169,10 @@ impl Recorder {
 
     pub fn work_id(&self) -> &WorkId {
         &self.work_id
+    }
+
+    pub fn previews(&self) -> Previews {
+        Previews { work_id: self.work_id.clone(), to: self.to.clone() }
     }
 
     /// Returns the session with everything recorded so far.
@@ -362,6 +398,7 @@ mod tests {
                 owned.apply(&event, 0.0);
                 let kind = match kind {
                     EventKind::Fact(done) => done.send(Ok(())).map_or("nobody waits for", |()| "fact"),
+                    EventKind::Withdrawal(done) => done.send(Ok(())).map_or("nobody waits for", |()| "withdrawal"),
                     EventKind::Mark => "mark",
                     EventKind::Piece => "piece",
                     EventKind::Preview => "preview",

@@ -8,7 +8,7 @@ use super::executing::{Holding, RunningCall, finished};
 use super::recorder::{NotRecorded, Recorder};
 use super::rehearsals::{EndedRehearsal, Rehearsals, state_of};
 use crate::domain::{CallApproval, CallStatus, Rehearsed, RequestedCall, Shown};
-use crate::tools::{Checked, HeldChanges, Reason, Unrehearsable};
+use crate::tools::{Checked, HeldChanges, LiveQuestions, Reason, Unrehearsable};
 
 /// A call that is to be rehearsed.
 pub struct PlannedRehearsal {
@@ -28,6 +28,7 @@ pub enum AskAbout {
 }
 
 /// A call with those of the exchange that come after it.
+#[derive(Clone, Copy)]
 pub struct CallInTurn<'a> {
     pub call: &'a ProposedCall,
     pub rest: &'a [ProposedCall],
@@ -48,9 +49,11 @@ impl CallRunner<'_> {
             recorder.start_call(call.index, request).await?;
         }
         let held = Mutex::new(HeldChanges::default());
-        let row = (&*recorder, request.id.as_str());
+        let previews = recorder.previews();
+        let (row, questions) = ((&previews, request.id.as_str()), LiveQuestions::default());
+        let holding = Holding::Everything(&held);
         let mut ended =
-            self.execute(RunningCall { checked, row, approved: None, holding: Holding::Everything(&held) }).await;
+            self.execute(RunningCall { checked, row, approved: None, holding, elicited: None, questions }).await;
         let changes = held.into_inner().unwrap_or_else(PoisonError::into_inner);
         if matches!(ended.status, CallStatus::Cancelled) {
             recorder.fact(finished(recorder, request, &ended)).await?;
@@ -59,7 +62,7 @@ impl CallRunner<'_> {
         if let Some(why) = checked.call.unrehearsable() {
             // The attempt has shown it; nothing was run.
             let pending = self.ask_first(&turn, planned, (why, &mut *recorder)).await?;
-            return self.asked(call, &pending, (recorder, rehearsals)).await;
+            return self.asked(turn, &pending, (recorder, rehearsals)).await;
         }
         let rehearsed = match changes.rehearsed(&ended.answer).await {
             Ok(rehearsed) => rehearsed,
@@ -84,7 +87,7 @@ impl CallRunner<'_> {
         }
         let pending = self.ask_about(&turn, planned, (rehearsed.clone(), &mut *recorder)).await?;
         rehearsals.keep(&planned.approval_id, EndedRehearsal { ended, changes, rehearsed });
-        self.asked(call, &pending, (recorder, rehearsals)).await
+        self.asked(turn, &pending, (recorder, rehearsals)).await
     }
 
     /// Asks about a call that could not be rehearsed.

@@ -14,7 +14,6 @@ use crate::domain::{
     EntryPath, ErrorParams, GitRefused, LinkProblem, LinkRefused, PinRefused, ProjectRefused, RoleRefused,
     SecretRefused, WorkId,
 };
-use crate::engine::approvals::AnswerRefused;
 use crate::engine::models::ModelError;
 use crate::engine::own_providers::OwnProvidersRefused;
 use crate::engine::provider_changes::ProviderRefused;
@@ -323,20 +322,7 @@ impl From<EngineError> for ApiError {
             EngineError::Undo(UndoError::Store(error)) => error.into(),
             EngineError::Withdraw(refused) => withdraw_refused(refused, message),
             EngineError::Refused(_) => Self::new(StatusCode::CONFLICT, "refused", message),
-            EngineError::AnswerRefused(error) => match error {
-                AnswerRefused::Unknown => Self::new(StatusCode::NOT_FOUND, "not_found", message),
-                AnswerRefused::Already(_) => Self::new(StatusCode::CONFLICT, "already_answered", message),
-                AnswerRefused::Expired => Self::new(StatusCode::CONFLICT, "expired", message),
-                AnswerRefused::HashDiffers => Self::new(StatusCode::CONFLICT, "hash_differs", message),
-                AnswerRefused::NoHost => Self::new(StatusCode::CONFLICT, "no_host", message),
-                AnswerRefused::SecretsNeverAlways => Self::new(StatusCode::CONFLICT, "secrets_never_always", message),
-                AnswerRefused::NeverAlways => Self::new(StatusCode::CONFLICT, "never_always", message),
-                AnswerRefused::Unrehearsable(unrehearsable) => {
-                    let params = ErrorParams::from([("obstacle".to_owned(), unrehearsable.code.to_owned())]);
-                    Self { params, ..Self::new(StatusCode::CONFLICT, "unrehearsable", message) }
-                }
-                AnswerRefused::BadArguments(_) => Self::bad_request("bad_arguments", message),
-            },
+            EngineError::AnswerRefused(refused) => refused.into(),
             EngineError::ProviderRefused(refused) => match refused {
                 ProviderRefused::Unknown(_) => Self::new(StatusCode::NOT_FOUND, "unknown_provider", message),
                 ProviderRefused::UnknownModel(_) => Self::new(StatusCode::NOT_FOUND, "unknown_model", message),

@@ -4,8 +4,8 @@ use axum::extract::DefaultBodyLimit;
 
 use super::routing::{Routes, route};
 use super::{
-    auth, chat, conversations, files, mcp, mcp_servers, models, openai, projects, requests, retrieval, security,
-    sessions, socket, stats, status, tools,
+    auth, chat, conversations, files, mcp, mcp_offers, mcp_servers, models, openai, projects, requests, retrieval,
+    security, sessions, socket, stats, status, tools,
 };
 
 /// Maximum bytes of an imported session, which contains its compacted messages and its pictures.
@@ -230,6 +230,10 @@ pub fn add_all(routes: &mut impl Routes) {
     route!(routes, mcp_servers::end_mcp_sign_in);
     route!(routes, mcp_servers::finish_mcp_sign_in, DefaultBodyLimit::max(MAX_SETTINGS));
     route!(routes, mcp_servers::oauth_client);
+    route!(routes, mcp_offers::mcp_resources);
+    route!(routes, mcp_offers::read_mcp_resource);
+    route!(routes, mcp_offers::mcp_prompts);
+    route!(routes, mcp_offers::mcp_prompt);
     route!(routes, stats::tokens::tokens);
     route!(routes, stats::csv::tokens_csv);
     route!(routes, stats::own_limits::set_own_limits);

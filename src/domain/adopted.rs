@@ -165,6 +165,7 @@ fn adopt_calls(messages: &mut [Arc<Message>], taken: &mut HashSet<String>, names
         message.stop_reason = message.stop_reason.take().filter(|word| WORDS.contains(&word.as_str()));
         for call in &mut message.tool_calls {
             call.approval = None;
+            call.elicitations.clear();
             if let Some((status, output)) = ending_of_open(call) {
                 call.status = Some(status);
                 call.output = output.to_owned();

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::elicitation::{Elicitation, ElicitationAnswer};
 use super::ids::{SessionId, WorkId};
 use super::path::BadPath;
 use super::place::Place;
@@ -44,6 +45,9 @@ pub struct Shown {
     /// What the call did when it was rehearsed. Approving it applies exactly that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rehearsal: Option<Rehearsed>,
+    /// What the server of the tool asks for while it carries out the call. Then the answer is that, and not whether it may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elicitation: Option<Box<Elicitation>>,
 }
 
 /// What a call did in a rehearsal: a run whose changes of files were kept apart.
@@ -140,7 +144,7 @@ impl Shown {
 /// Why a person is asked, in codes, so that a page can say in its own language what `reason` says in English.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ApprovalReason {
-    /// `persona`, `secrets`, `network`, `reads`, `outside`, `unfenced`, `rehearsed`, `unrehearsed`, `definition` or `configured`. A later version may add others.
+    /// `persona`, `secrets`, `network`, `reads`, `outside`, `unfenced`, `rehearsed`, `unrehearsed`, `definition`, `elicitation` or `configured`. A later version may add others.
     pub code: String,
     /// Source of text in the conversation that strangers may have written: `page`, `document`, `attachment`, `command`,
     /// `skill`, `output`, `imported` or `outside`.
@@ -215,12 +219,15 @@ pub struct ApprovalAnswer {
     pub arguments: Option<Value>,
     /// Hash of what was approved: the hash that was shown, or that of the person's own arguments.
     pub hash: String,
+    /// The answer to what a server asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elicited: Option<ElicitationAnswer>,
 }
 
 impl ApprovalAnswer {
     /// Returns an answer that does not let the call run.
     pub fn no(decision: Decision, reason: Option<String>, hash: &str) -> Self {
-        Self { decision, scope: Scope::Once, reason, arguments: None, hash: hash.to_owned() }
+        Self { decision, scope: Scope::Once, reason, arguments: None, hash: hash.to_owned(), elicited: None }
     }
 }
 
@@ -240,6 +247,9 @@ pub struct RecordedAnswer {
     /// What the person saw; kept until the call starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Shown>,
+    /// The answer to what a server asked for; kept until the call starts again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elicited: Option<ElicitationAnswer>,
 }
 
 impl RecordedAnswer {
@@ -253,6 +263,7 @@ impl RecordedAnswer {
             asked: None,
             hash: answer.hash.clone(),
             shown: None,
+            elicited: answer.elicited.clone(),
         }
     }
 }
@@ -271,6 +282,15 @@ impl CallApproval {
             CallApproval::Answered(answered) => &answered.id,
             CallApproval::Asked(approval) => &approval.id,
         }
+    }
+
+    /// Returns what a server asks for, or has asked for, with this question.
+    pub fn elicitation(&self) -> Option<&Elicitation> {
+        let shown = match self {
+            CallApproval::Asked(approval) => Some(&approval.shown),
+            CallApproval::Answered(answered) => answered.shown.as_ref(),
+        };
+        shown?.elicitation.as_deref()
     }
 
     pub fn asked(&self) -> Option<&Approval> {
@@ -371,6 +391,9 @@ pub fn hash(session: &SessionId, tool: &str, arguments: &Value, shown: &Shown) -
     }
     if let Some(rehearsal) = &shown.rehearsal {
         bound["changes"] = rehearsal.hash.clone().into();
+    }
+    if let Some(elicitation) = &shown.elicitation {
+        bound["elicitation"] = serde_json::json!(elicitation);
     }
     base16ct::lower::encode_string(&Sha256::digest(canonical(&bound)))
 }
@@ -477,6 +500,7 @@ mod tests {
             asked: None,
             hash: "h".into(),
             shown: None,
+            elicited: None,
         };
         let earlier = Approval { because: None, rehearsal: None, ..approval.clone() };
         let text = serde_json::to_string(&earlier).unwrap();

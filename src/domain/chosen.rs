@@ -1,13 +1,18 @@
 //! What a person chose for a session: its model and how that answers, how the session is compacted, and what may run.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
+use super::mcp::check_name;
 use super::permission_mode::PermissionMode;
 
 /// Maximum characters of a session's own instructions, as of every part of the system prompt.
 pub const MAX_SYSTEM_PROMPT: usize = 20_000;
 /// Highest temperature that a provider accepts; some accept less and get their highest.
 const MAX_TEMPERATURE: f32 = 2.0;
+/// Maximum number of MCP servers that are off in a session: a home has no more.
+const MAX_MCP_OFF: usize = 50;
 
 /// What happens when a conversation nearly fills the context window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -47,6 +52,9 @@ pub struct Chosen {
     /// Maximum tokens of one response of the model; absent for the provider's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
+    /// Names of MCP servers whose tools it does not get. Those of all other servers it gets as the server's settings say.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub mcp_off: BTreeSet<String>,
 }
 
 /// A choice that no model can follow.
@@ -58,6 +66,8 @@ pub enum BadChoice {
     Temperature,
     #[error("max_tokens is at least 1")]
     MaxTokens,
+    #[error("mcp_off has the names of at most {MAX_MCP_OFF} MCP servers")]
+    McpOff,
 }
 
 impl Chosen {
@@ -78,6 +88,9 @@ impl Chosen {
         if self.max_tokens == Some(0) {
             return Err(BadChoice::MaxTokens);
         }
+        if self.mcp_off.len() > MAX_MCP_OFF || !self.mcp_off.iter().all(|name| check_name(name).is_ok()) {
+            return Err(BadChoice::McpOff);
+        }
         Ok(())
     }
 }
@@ -90,6 +103,7 @@ pub struct ChoiceChange {
     pub system_prompt: Option<Option<String>>,
     pub temperature: Option<Option<f32>>,
     pub max_tokens: Option<Option<u32>>,
+    pub mcp_off: Option<BTreeSet<String>>,
 }
 
 impl ChoiceChange {
@@ -101,6 +115,7 @@ impl ChoiceChange {
             system_prompt: self.system_prompt.unwrap_or_else(|| chosen.system_prompt.clone()),
             temperature: self.temperature.unwrap_or(chosen.temperature),
             max_tokens: self.max_tokens.unwrap_or(chosen.max_tokens),
+            mcp_off: self.mcp_off.unwrap_or_else(|| chosen.mcp_off.clone()),
             auto_compact: chosen.auto_compact,
             permission_mode: chosen.permission_mode,
         }
@@ -121,6 +136,9 @@ mod tests {
         let prompt = |length| Chosen { system_prompt: Some("字".repeat(length)), ..Chosen::default() }.check();
         assert_eq!((prompt(MAX_SYSTEM_PROMPT), prompt(MAX_SYSTEM_PROMPT + 1)), (Ok(()), Err(BadChoice::SystemPrompt)));
         assert_eq!(Chosen { max_tokens: Some(0), ..Chosen::default() }.check(), Err(BadChoice::MaxTokens));
+        let off =
+            |names: &[&str]| Chosen { mcp_off: names.iter().map(ToString::to_string).collect(), ..Chosen::default() };
+        assert_eq!((off(&["pets", "a-b"]).check(), off(&["a__b"]).check()), (Ok(()), Err(BadChoice::McpOff)));
     }
 
     #[test]

@@ -25,6 +25,7 @@ struct Forms {
 }
 
 /// One form of a value, and what replaces it.
+#[derive(Clone)]
 struct Form {
     bytes: Vec<u8>,
     shown: Arc<str>,
@@ -55,6 +56,19 @@ impl Mask {
                 }
             }
         }
+        Self::of_forms(forms)
+    }
+
+    /// Returns a mask that hides what either of them hides.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let mut forms = self.0.forms.clone();
+        forms
+            .extend(other.0.forms.iter().filter(|form| !self.0.forms.iter().any(|it| it.bytes == form.bytes)).cloned());
+        Self::of_forms(forms)
+    }
+
+    fn of_forms(mut forms: Vec<Form>) -> Self {
         // The longest form at a place is hidden.
         forms.sort_by(|a, b| b.bytes.len().cmp(&a.bytes.len()).then_with(|| a.bytes.cmp(&b.bytes)));
         let mut pairs = vec![0; 1 << 10];

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::approval::{ApprovalAnswer, CallApproval, Decision, RecordedAnswer};
 use super::attachment::Attachment;
 use super::defang::defang;
+use super::elicitation::RecordedElicitation;
 use super::ids::WorkId;
 use super::reasoning::Reasoning;
 use super::tool::SKIPPED;
@@ -157,6 +158,9 @@ pub struct ToolCall {
     /// What a person was asked about the call, and what they answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<CallApproval>,
+    /// What the tool's server asked for while it carried out the call, and what a person answered; oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elicitations: Vec<RecordedElicitation>,
     /// Whether a person undid the change that the call made.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undone: bool,
@@ -206,6 +210,7 @@ impl ToolCall {
             duration_ms: None,
             result: None,
             approval: None,
+            elicitations: Vec::new(),
             undone: false,
             handed_off: false,
             extra: Map::new(),
@@ -226,7 +231,7 @@ impl ToolCall {
                 Some(CallApproval::Answered(Box::new(RecordedAnswer::of(&approval.id, &answer))))
             }
             Some(CallApproval::Answered(answered)) => {
-                Some(CallApproval::Answered(Box::new(RecordedAnswer { shown: None, ..*answered })))
+                Some(CallApproval::Answered(Box::new(RecordedAnswer { shown: None, elicited: None, ..*answered })))
             }
             None => None,
         };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::mcp::server_prefix;
 use super::message::ToolCall;
 
 pub use structure::is_complete;
@@ -27,8 +28,10 @@ const PIXELS_A_TOKEN: u64 = 750;
 const FEWEST_TOKENS: u64 = 85;
 const MOST_TOKENS: u64 = 1600;
 
-/// The tool whose results name the pictures that it read.
+/// The tool whose results name the pictures that it read; those of MCP servers do too.
 const READ_FILE: &str = "read_file";
+/// The field of the data of an MCP tool's result that holds its pictures by the paths of their files.
+pub const PICTURES: &str = "pictures";
 /// The field of a file in the data of such a result that holds its [`Picture`].
 pub const PICTURE: &str = "picture";
 
@@ -106,8 +109,14 @@ impl Picture {
 impl ToolCall {
     /// Returns the pictures that its result names, each with the path that it was read from, in their order.
     pub fn pictures(&self) -> Vec<(&str, Picture)> {
-        let data = self.result.as_ref().filter(|_| self.tool == READ_FILE).and_then(|result| result.get("data"));
-        let files = data.and_then(serde_json::Value::as_object).into_iter().flatten();
+        let data = self.result.as_ref().and_then(|result| result.get("data"));
+        let named = match self.tool.as_str() {
+            READ_FILE => data,
+            // The data of an MCP tool is ours, and not the server's.
+            tool if server_prefix(tool).is_some() => data.and_then(|data| data.get(PICTURES)),
+            _ => None,
+        };
+        let files = named.and_then(serde_json::Value::as_object).into_iter().flatten();
         files.filter_map(|(path, file)| Some((path.as_str(), Picture::deserialize(file.get(PICTURE)?).ok()?))).collect()
     }
 }

@@ -10,6 +10,7 @@ use super::branch::Branch;
 use super::chosen::Chosen;
 use super::compacted::CompactedPart;
 use super::deleted::DeletedTurn;
+use super::elicitation::RecordedElicitation;
 use super::event::{Event, Fact};
 use super::ids::{ProjectId, WorkId};
 use super::message::{CallStatus, Message, Role, ToolCall};
@@ -200,7 +201,7 @@ impl Session {
                     call.status = Some(CallStatus::Running);
                     call.started_at = Some(at);
                     if let Some(CallApproval::Answered(answered)) = &mut call.approval {
-                        answered.shown = None;
+                        (answered.shown, answered.elicited) = (None, None);
                     }
                 } else {
                     let call = ToolCall {
@@ -399,6 +400,12 @@ impl Session {
         let asked = answer.arguments.as_ref().and(call.arguments.clone());
         if let Some(arguments) = &answer.arguments {
             call.set_arguments(arguments);
+        }
+        let elicitation = shown.as_ref().and_then(|shown| shown.elicitation.as_deref());
+        if let (Some(elicitation), Some(answer)) = (elicitation, &answer.elicited) {
+            let (server, message) = (elicitation.server.clone(), elicitation.message.clone());
+            let answer = answer.clone();
+            call.elicitations.push(RecordedElicitation { id: approval_id.to_owned(), server, message, answer });
         }
         let answered = RecordedAnswer { asked, shown, ..RecordedAnswer::of(approval_id, answer) };
         call.approval = Some(CallApproval::Answered(Box::new(answered)));

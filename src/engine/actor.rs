@@ -298,6 +298,7 @@ impl Actor {
             EventKind::Mark => self.ledger.mark(entry.event).await,
             EventKind::Piece => self.ledger.piece(entry.event).await,
             // A person answered it while its call was being rehearsed: the answer counts.
+            EventKind::Withdrawal(done) => drop(done.send(self.withdraw_question(&entry.event).await)),
             EventKind::Fact(done) if self.was_answered(&entry.event) => drop(done.send(Ok(()))),
             EventKind::Fact(done) => {
                 let kept = match self.ledger.keep(entry.event).await {

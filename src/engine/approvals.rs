@@ -3,10 +3,11 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::{EngineError, Tenant, blocking};
+use crate::domain::elicitation::FieldProblem;
 use crate::domain::{AlwaysAllowedCall, Approval, Decision, RehearsalState, SessionId};
 use crate::tools::Unrehearsable;
 
@@ -23,6 +24,10 @@ pub enum ApprovalResponse {
     Always,
     /// Approves the call and every later page of the same host.
     AlwaysHost,
+    /// Sends these values to the server that asks for them.
+    Fill(Map<String, Value>),
+    /// Leaves what a server asks for without a choice.
+    Dismiss,
 }
 
 /// Why a response is refused.
@@ -41,6 +46,15 @@ pub enum AnswerRefused {
     /// The call cannot be rehearsed.
     #[error("{}", .0.why)]
     Unrehearsable(Unrehearsable),
+    #[error("this question is answered with a form; answer it on the page")]
+    FormNeeded,
+    #[error("this question has no form")]
+    NoForm,
+    #[error("what a server asks for is answered each time; it can't be always allowed")]
+    FormNeverAlways,
+    /// Values of a form do not fit.
+    #[error("{}", first_problem(.0))]
+    BadFields(Vec<FieldProblem>),
     #[error("only fetching a page can be allowed for its whole host")]
     NoHost,
     #[error("changes to persona, memory and skills require approval every time; they can't be always allowed")]
@@ -57,6 +71,11 @@ pub enum RequestedRehearsal {
     Running,
     /// It has been rehearsed: the question says what it would change.
     Ended,
+}
+
+fn first_problem(problems: &[FieldProblem]) -> String {
+    let named = problems.iter().map(|problem| format!("{} ({})", problem.field, problem.code));
+    format!("these fields do not fit: {}", named.take(10).collect::<Vec<_>>().join(", "))
 }
 
 pub fn word(decision: Decision) -> &'static str {

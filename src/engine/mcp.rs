@@ -14,10 +14,10 @@ use crate::domain::ToolAnswer;
 use crate::domain::mcp::{BadMcpEntry, McpEntry, McpRules, check_name};
 use crate::store::{Home, TrustedBy};
 use crate::tokens::Counter;
-use crate::tools::ToolSet;
 use crate::tools::mcp::{
     McpParts, McpServers, NewPackage, OfferedTools, ServerView, SignInAddress, SignInAnswer, SignInFailed, new_package,
 };
+use crate::tools::{FileAccess, ToolSet};
 
 /// Most tokens that the definitions of all servers may take in requests, and most percent of the context window (in tenths).
 const MAX_TOKENS: usize = 2_000;
@@ -53,7 +53,12 @@ pub enum McpFiles {
 }
 
 /// Returns the servers of a home.
-pub fn servers(runtime: &Arc<Runtime>, home: &Home, (commands, owner): (&CommandAccess, HomeOwner)) -> McpServers {
+pub fn servers(
+    runtime: &Arc<Runtime>,
+    files: FileAccess,
+    (commands, owner): (&CommandAccess, HomeOwner),
+) -> McpServers {
+    let FileAccess { home, keep_pictures, .. } = files;
     let is_one_person = owner == HomeOwner::OnePerson;
     let folder = home.path().to_owned();
     // Those of the server's process are the server's, unless one person uses it.
@@ -65,7 +70,8 @@ pub fn servers(runtime: &Arc<Runtime>, home: &Home, (commands, owner): (&Command
         Environment::load(&folder, process.into_iter()).ok()?.variable(name)
     };
     McpServers::new(McpParts {
-        home: home.clone(),
+        home,
+        keep_pictures,
         sandbox: commands.sandbox.clone().filter(|_| owner != HomeOwner::Server),
         variable: Box::new(variable),
         allow_hosts: if is_one_person { runtime.config().fetch_allow_hosts.clone() } else { Vec::new() },
@@ -84,6 +90,15 @@ pub struct McpSource {
     pub models: Arc<OnceLock<Arc<Models>>>,
 }
 
+/// Returns the tools without those of servers that are off in the conversation.
+fn switched(scope: ExchangeScope<'_>, tools: OfferedTools) -> OfferedTools {
+    let Some(session) = scope.session.filter(|session| !session.chosen.mcp_off.is_empty()) else { return tools };
+    let prefixes: Vec<String> = session.chosen.mcp_off.iter().map(|name| format!("mcp__{name}__")).collect();
+    let is_on = |tool: &str| !prefixes.iter().any(|prefix| tool.starts_with(prefix));
+    let OfferedTools { always, auto, deferred } = tools;
+    OfferedTools { always: always.only(is_on), auto: auto.only(is_on), deferred: deferred.only(is_on) }
+}
+
 impl McpSource {
     /// Adds the tools of the servers to those of a home.
     pub fn add_to(self, sources: &ToolSources) {
@@ -94,7 +109,7 @@ impl McpSource {
                 let this = this.clone();
                 Box::pin(async move {
                     let tools = this.servers.tools().await;
-                    choose(&this, scope, tools)
+                    choose(&this, scope, switched(scope, tools))
                 })
             })
         };

@@ -28,6 +28,7 @@ mod labels;
 mod ledger;
 pub mod local_model;
 pub mod mcp;
+mod mcp_offers;
 mod memory_mode;
 pub mod model_status;
 pub mod models;

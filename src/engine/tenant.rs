@@ -166,7 +166,7 @@ impl Tenant {
             let deferred = deferred.clone();
             Box::pin(async move { deferred })
         })));
-        let mcp = mcp::servers(&runtime, &home, (&commands, owner));
+        let mcp = mcp::servers(&runtime, documents.access(), (&commands, owner));
         let known_models = Arc::new(OnceLock::new());
         let (tokens, later) = (runtime.tokens.clone(), known_models.clone());
         McpSource { servers: mcp.clone(), tokens, models: later }.add_to(&tool_sources);

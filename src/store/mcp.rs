@@ -236,13 +236,13 @@ impl Home {
     ///
     /// # Errors
     /// Returns an error if it cannot be written.
-    pub fn keep_mcp_result(&self, name: &str, text: &str) -> Result<String, StoreError> {
+    pub fn keep_mcp_result(&self, name: &str, bytes: &[u8]) -> Result<String, StoreError> {
         let path = format!("mcp-results/{name}");
         let io = || StoreError::io(format!("keeping scratch/{path}"));
         let scratch = self.root().open_dir("scratch").map_err(io())?;
         scratch.create_dir_all("mcp-results").map_err(io())?;
         let results = scratch.open_dir("mcp-results").map_err(io())?;
-        atomic::replace(&results, name, text.as_bytes(), 0o644).map_err(io())?;
+        atomic::replace(&results, name, bytes, 0o644).map_err(io())?;
         Ok(format!("scratch/{path}"))
     }
 

@@ -5,9 +5,11 @@ mod captured;
 mod catalogue;
 mod client;
 mod deferred;
+mod elicited;
 mod fetch_url;
 pub mod files;
 mod held;
+mod live_output;
 pub mod mcp;
 mod observed;
 mod outside;
@@ -35,8 +37,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::visible::visible;
 use crate::domain::{
-    Effect, EgressAttempts, FolderOwner, Place, RehearsalState, Root, Session, SessionId, Shown, Taint, ToolAnswer,
-    ToolSpec,
+    Effect, EgressAttempts, Elicitation, FolderOwner, Place, RehearsalState, Root, Session, SessionId, Shown, Taint,
+    ToolAnswer, ToolSpec,
 };
 use crate::sandbox::{Level, Network, Sandbox, SandboxError};
 
@@ -49,8 +51,10 @@ pub use self::held::{EndedRun, Held, HeldChanges, Rehearsal, RehearsedFile};
 pub use self::observed::{CallKey, ObservedRun};
 pub use self::policy::{Case, Policy, Reason, Rule, ServerRule, Verdict};
 pub use deferred::{FIND_TOOLS, USE_TOOL};
+pub use elicited::{Elicited, LiveQuestion, LiveQuestions};
 pub use fetch_url::{FetchConfig, FetchUrl, Lookup, system_lookup};
 pub use files::{ApplyChange, CallChange, FileAccess, FileTool, KeepPictures};
+pub use live_output::LiveOutput;
 pub use outside::{FilesRead, OutsideText, sanitize_for_model};
 pub use python_repl::{PythonLimits, PythonRepl};
 pub use read_file::ReadFile;
@@ -95,23 +99,10 @@ pub struct RunOptions<'a> {
     /// Receives the changes of a command instead of the folder, all of them, if there are files among them that other
     /// programs run later: a person is asked about these. If absent, they are applied.
     pub held: Option<&'a Mutex<HeldChanges>>,
-}
-
-/// Shows the output of a running call. A text that cannot be shown at once is dropped, because the answer has it too.
-#[derive(Clone, Default)]
-pub struct LiveOutput(Option<tokio::sync::mpsc::Sender<String>>);
-
-impl LiveOutput {
-    pub fn new(to: tokio::sync::mpsc::Sender<String>) -> Self {
-        Self(Some(to))
-    }
-
-    pub fn show(&self, text: String) {
-        if let Some(to) = &self.0 {
-            // See above.
-            let _ = to.try_send(text);
-        }
-    }
+    /// The answer to [`EndRun::InputRequired`] of an earlier run of the call.
+    pub elicited: Option<&'a Elicited>,
+    /// Where the call asks a person while it goes on.
+    pub questions: LiveQuestions,
 }
 
 /// A function that the model may call, with a name and a schema of its arguments.
@@ -218,6 +209,9 @@ pub enum EndRun {
     /// tried to reach.
     #[error("the run was stopped")]
     Cancelled { text: String, egress_attempts: EgressAttempts },
+    /// The call goes on once a person has answered: it is run again with [`RunOptions::elicited`].
+    #[error("the call needs input of a person")]
+    InputRequired(Box<Elicitation>),
     /// An internal invariant is broken; continuing would make it worse.
     #[error("{0}")]
     Broken(String),

@@ -121,6 +121,12 @@ impl Reason {
         Self { sentence: sentence.trim_end().to_owned(), because: Some(because) }
     }
 
+    /// Returns why a person is asked for what a server wants to know.
+    pub fn elicitation(server: &str) -> Self {
+        let because = ApprovalReason { code: "elicitation".to_owned(), ..ApprovalReason::default() };
+        Self { sentence: format!("The MCP server {server} asks you for input."), because: Some(because) }
+    }
+
     /// Returns why a person is asked about a call whose effect cannot be shown; `rule` says what requires the approval.
     pub fn unrehearsed(rule: &str, unrehearsable: &Unrehearsable, text_from: Option<ApprovalReason>) -> Self {
         let Unrehearsable { code, why } = unrehearsable;

@@ -133,6 +133,7 @@ fn answer() -> impl Strategy<Value = ApprovalAnswer> {
         reason: None,
         arguments,
         hash: "h".to_owned(),
+        elicited: None,
     })
 }
 

@@ -188,7 +188,11 @@ export const listApprovals = () => dataOf(api.GET('/api/approvals')).then(r => r
 /** `hash` identifies what the person was shown: the answer does not count for a call that has changed since. */
 export const answerApproval = ({ id, hash }: Approval, answer: Answer) =>
   asPage(header =>
-    api.POST('/api/approvals/{id}', { params: { ...of(id), header }, body: { ...answer, hash } }),
+    api.POST('/api/approvals/{id}', {
+      params: { ...of(id), header },
+      // The values of a form are objects of any kind for the schema.
+      body: { ...answer, hash } as Schemas['AnswerRequest'],
+    }),
   )
 /** Starts the time to answer a pending call again. */
 export const holdApproval = (id: string) =>

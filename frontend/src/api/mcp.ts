@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, asPage } from './client'
 import { queryClient } from './queries'
-import type { McpRules, McpServers, McpSignInAnswer } from './types'
+import type { McpPrompt, McpRules, McpServers, McpSignInAnswer } from './types'
 
 export const mcpKey = ['mcp'] as const
 
@@ -34,6 +34,23 @@ export const trustMcpTools = (name: string, tools: { name: string; sha256: strin
   )
 export const reconnectMcpServer = (name: string) =>
   asPage(header => api.POST('/api/mcp/{name}/reconnect', { params: { header, ...of(name) } }))
+
+export const listResources = (name: string) =>
+  asPage(header => api.GET('/api/mcp/{name}/resources', { params: { header, ...of(name) } }))
+export const readResource = (name: string, uri: string) =>
+  asPage(header =>
+    api.POST('/api/mcp/{name}/resources/read', { params: { header, ...of(name) }, body: { uri } }),
+  )
+export const listPrompts = (name: string) =>
+  asPage(header => api.GET('/api/mcp/{name}/prompts', { params: { header, ...of(name) } }))
+/** In the version that the person has seen. */
+export const getPrompt = (server: string, { name, sha256 }: McpPrompt, values: Record<string, string>) =>
+  asPage(header =>
+    api.POST('/api/mcp/{name}/prompts/get', {
+      params: { header, ...of(server) },
+      body: { name, sha256, arguments: values as Record<string, never> },
+    }),
+  )
 
 /** Asked again while a server starts, or a person signs in. */
 export const useMcpServers = () =>

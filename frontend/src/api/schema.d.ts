@@ -889,43 +889,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/mcp-packages": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Installs a package of npm as an MCP server. Requires the page's secret.
-         * @description The package is fetched once, in the sandbox and without running its scripts. The entry of the server waits to be confirmed.
-         */
-        post: operations["tools_install_mcp_package"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/mcp-sign-in": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Ends a sign-in to an MCP server with what the browser has brought back. Requires the page's secret. */
-        post: operations["tools_finish_mcp_sign_in"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/mcp/{name}": {
         parameters: {
             query?: never;
@@ -936,7 +899,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Removes an MCP server, with what was trusted of it and the files of its program. Requires the page's secret. */
+        /** Removes an MCP server, with what was trusted of it. Requires the page's secret. */
         delete: operations["tools_remove_mcp_server"];
         options?: never;
         head?: never;
@@ -960,7 +923,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/mcp/{name}/login": {
+    "/api/mcp/{name}/prompts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the prompts of a confirmed server. Requires the page's secret. */
+        get: operations["tools_mcp_prompts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mcp/{name}/prompts/get": {
         parameters: {
             query?: never;
             header?: never;
@@ -969,14 +949,9 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Begins a sign-in to a remote MCP server. Requires the page's secret.
-         * @description The person opens the address that is returned. The authorization server leads the browser back to the page of this server,
-         *     which ends the sign-in with `POST /api/mcp-sign-in`, within 10 minutes.
-         */
-        post: operations["tools_begin_mcp_sign_in"];
-        /** Signs out of a remote MCP server: its tokens are removed. Requires the page's secret. */
-        delete: operations["tools_end_mcp_sign_in"];
+        /** Returns the text of a prompt in the version that the person has seen. Requires the page's secret. */
+        post: operations["tools_mcp_prompt"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -999,7 +974,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/mcp/{name}/rules": {
+    "/api/mcp/{name}/resources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the resources of a confirmed server, and its templates. Requires the page's secret. */
+        get: operations["tools_mcp_resources"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mcp/{name}/resources/read": {
         parameters: {
             query?: never;
             header?: never;
@@ -1007,12 +999,9 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /**
-         * Sets when the tools of an MCP server are loaded, and the rules for their calls. Requires the page's secret.
-         * @description An entry that was confirmed stays so.
-         */
-        put: operations["tools_set_mcp_rules"];
-        post?: never;
+        put?: never;
+        /** Reads a resource of a confirmed server as text, so that it can be attached to a message. Requires the page's secret. */
+        post: operations["tools_read_mcp_resource"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3253,26 +3242,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/oauth/client.json": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Tells authorization servers who miniclaw is, for those that take the address of this document as the id of a client
-         *     (`oauth.client_id`).
-         */
-        get: operations["tools_oauth_client"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/chat/completions": {
         parameters: {
             query?: never;
@@ -3512,6 +3481,8 @@ export interface components {
             hash: string;
             /** @description Only with `approve`: the person's own arguments, which replace the model's. */
             arguments?: unknown;
+            /** @description Only with `approve` of a form (`shown.elicitation`): the values by the names of the fields. */
+            content?: Record<string, never> | null;
             /** @description Only with `deny`: the reason, which the model reads. At most 2,000 characters. */
             reason?: string | null;
         };
@@ -3545,7 +3516,7 @@ export interface components {
         };
         /** @description Why a person is asked, in codes, so that a page can say in its own language what `reason` says in English. */
         ApprovalReason: {
-            /** @description `persona`, `secrets`, `network`, `reads`, `outside`, `unfenced`, `rehearsed`, `unrehearsed`, `definition` or `configured`. A later version may add others. */
+            /** @description `persona`, `secrets`, `network`, `reads`, `outside`, `unfenced`, `rehearsed`, `unrehearsed`, `definition`, `elicitation` or `configured`. A later version may add others. */
             code: string;
             /**
              * @description Source of text in the conversation that strangers may have written: `page`, `document`, `attachment`, `command`,
@@ -3561,7 +3532,7 @@ export interface components {
             obstacle?: string | null;
         };
         /** @enum {string} */
-        ApprovalVerdict: "approve" | "deny" | "always" | "always_host";
+        ApprovalVerdict: "approve" | "deny" | "always" | "always_host" | "dismiss";
         ArchivedSessions: {
             /** @description Ids of all archived sessions. */
             archived: string[];
@@ -3812,6 +3783,10 @@ export interface components {
             /** @description `false`: returns one JSON object at the end instead of a stream. Default: `true`. */
             stream?: boolean;
         };
+        ChoiceOption: {
+            value: string;
+            label: string;
+        };
         ChoiceRequest: components["schemas"]["Chosen"] & {
             /** @description Whether the person has confirmed that commands run without the approval that the server's rules require. */
             confirm_loosening?: boolean;
@@ -3839,15 +3814,8 @@ export interface components {
              * @description Maximum tokens of one response of the model; absent for the provider's.
              */
             max_tokens?: number | null;
-        };
-        /** @description A client of authorization servers, with the names of RFC 7591. */
-        ClientMetadata: {
-            client_id: string;
-            client_name: string;
-            redirect_uris: string[];
-            grant_types: string[];
-            response_types: string[];
-            token_endpoint_auth_method: string;
+            /** @description Names of MCP servers whose tools it does not get. Those of all other servers it gets as the server's settings say. */
+            mcp_off?: string[];
         };
         /** @description As whom a person's commands run, or why they are left out. */
         CommandsInfo: {
@@ -3960,6 +3928,8 @@ export interface components {
             thinking_enabled: boolean;
             /** @description An answer counts once. */
             message_count: number;
+            /** @description Names of MCP servers whose tools it does not get. */
+            mcp_off: string[];
             /** @description RFC 3339, UTC. */
             created_at: string;
             updated_at: string;
@@ -3984,6 +3954,8 @@ export interface components {
             thinking_enabled?: boolean | null;
             /** @description The project that its tools work in; `null` for none. */
             project_id?: string | null;
+            /** @description Names of MCP servers whose tools it does not get. Switching one on again needs the page. */
+            mcp_off?: string[] | null;
         };
         ConversationMessage: {
             /** @description Of an answer: that of its first segment. */
@@ -4107,6 +4079,25 @@ export interface components {
          * @enum {string}
          */
         Effect: "read" | "write" | "execute" | "network";
+        /** @description What a person is asked for. */
+        Elicitation: components["schemas"]["Wanted"] & {
+            /** @description Name of the server that asks. */
+            server: string;
+            /** @description What it says. Invisible characters are escaped. */
+            message: string;
+            resumption?: components["schemas"]["Resumption"] | null;
+        };
+        /**
+         * @description What a person did with a request.
+         * @enum {string}
+         */
+        ElicitationAction: "accept" | "decline" | "cancel";
+        /** @description A person's answer. */
+        ElicitationAnswer: {
+            action: components["schemas"]["ElicitationAction"];
+            /** @description The values of a form, by the names of its fields. */
+            content?: Record<string, never>;
+        };
         /** @description How many chunks have a vector. */
         Embedded: {
             /** Format: int32 */
@@ -4167,6 +4158,8 @@ export interface components {
                 thinking_enabled: boolean;
                 /** @description An answer counts once. */
                 message_count: number;
+                /** @description Names of MCP servers whose tools it does not get. */
+                mcp_off: string[];
                 /** @description RFC 3339, UTC. */
                 created_at: string;
                 updated_at: string;
@@ -4551,6 +4544,8 @@ export interface components {
                     thinking_enabled: boolean;
                     /** @description An answer counts once. */
                     message_count: number;
+                    /** @description Names of MCP servers whose tools it does not get. */
+                    mcp_off: string[];
                     /** @description RFC 3339, UTC. */
                     created_at: string;
                     updated_at: string;
@@ -5130,6 +5125,45 @@ export interface components {
                 [key: string]: string;
             };
         };
+        FieldKind: {
+            format?: components["schemas"]["TextFormat"] | null;
+            /** Format: int64 */
+            min_length?: number | null;
+            /** Format: int64 */
+            max_length?: number | null;
+            default?: string | null;
+            /** @enum {string} */
+            type: "text";
+        } | {
+            /** @description Whether only whole numbers fit. */
+            whole: boolean;
+            /** Format: double */
+            minimum?: number | null;
+            /** Format: double */
+            maximum?: number | null;
+            /** Format: double */
+            default?: number | null;
+            /** @enum {string} */
+            type: "number";
+        } | {
+            default: boolean;
+            /** @enum {string} */
+            type: "boolean";
+        } | {
+            options: components["schemas"]["ChoiceOption"][];
+            default?: string | null;
+            /** @enum {string} */
+            type: "choice";
+        } | {
+            options: components["schemas"]["ChoiceOption"][];
+            /** Format: int64 */
+            min_items?: number | null;
+            /** Format: int64 */
+            max_items?: number | null;
+            default?: string[];
+            /** @enum {string} */
+            type: "choices";
+        };
         /** @enum {string} */
         FileChangeKind: "created" | "changed" | "deleted" | "renamed";
         FileChunk: {
@@ -5352,6 +5386,14 @@ export interface components {
         Forgotten: {
             forgotten: boolean;
         };
+        /** @description A field of a form. */
+        FormField: components["schemas"]["FieldKind"] & {
+            name: string;
+            /** @description Invisible characters are escaped, also in the description and in options' labels. */
+            label: string;
+            description?: string | null;
+            required?: boolean;
+        };
         /** @description The links in notes that mean a renamed file by its former path. */
         FormerLinks: {
             count: number;
@@ -5541,6 +5583,7 @@ export interface components {
             reason?: string | null;
             /** @description The person's own arguments, if they changed them; otherwise null. */
             arguments?: unknown;
+            elicited?: components["schemas"]["ElicitationAnswer"] | null;
             /** @enum {string} */
             type: "approval_result";
         } | {
@@ -5903,6 +5946,11 @@ export interface components {
             /** @description Number of lines that the undo removes. */
             removed: number;
         };
+        /** @description A request that waits for the answer to another one. */
+        LaterRequest: {
+            key: string;
+            params: unknown;
+        };
         /** @description What undoing the changes of all works after one would do to files, which leaves them as that work left them. */
         LaterUndoPreview: {
             /** @description In the order in which they were first changed, without changes that are already undone. */
@@ -5991,47 +6039,33 @@ export interface components {
             text: string;
         };
         /**
-         * @description How the program of a server is confined.
-         * @enum {string}
-         */
-        McpFence: "standard" | "strict" | "off" | "remote" | "no_programs";
-        /**
          * @description Whether requests define the tools of a server.
          * @enum {string}
          */
         McpLoad: "auto" | "always" | "deferred" | "never";
-        /** @enum {string} */
-        McpPolicy: "allow" | "ask" | "deny" | "unattended";
-        /** @description What a person may set of a server without looking at its entry again. */
-        McpRules: {
-            /** @default null */
-            policy: components["schemas"]["McpPolicy"] | null;
-            /**
-             * @description The rules for single tools, by their names at the server.
-             * @default {}
-             */
-            tools: {
-                [key: string]: components["schemas"]["McpPolicy"];
-            };
-            /** @default auto */
-            load: components["schemas"]["McpLoad"];
-        };
-        /** @description An MCP server: whether it can be used, and how its program is confined. */
-        McpServerInfo: {
+        McpPromptRequest: {
             name: string;
-            /** @description Whether a person has confirmed its entry. */
-            confirmed: boolean;
-            status: components["schemas"]["ServerStatus"];
-            fence: components["schemas"]["McpFence"];
-            /** @description Number of tools that a person has trusted. */
-            trusted_tools: number;
-            /** @description Why it failed last; for the page only, because it may quote the server. */
-            error?: string | null;
+            /** @description SHA-256 of the definition that the person has seen. */
+            sha256: string;
+            arguments?: Record<string, never>;
+        };
+        McpPrompts: {
+            prompts: components["schemas"]["PromptView"][];
+        };
+        McpResourceRequest: {
+            uri: string;
+        };
+        McpResources: {
+            resources: components["schemas"]["ResourceView"][];
         };
         McpServerList: {
             servers: components["schemas"]["ServerView"][];
             /** @description Why `mcp.json` cannot be used; then there are no servers. */
             problem?: string | null;
+        };
+        McpText: {
+            /** @description Text from outside, with invisible characters written out. */
+            text: string;
         };
         /**
          * @description The formats that models and browsers read.
@@ -6276,14 +6310,6 @@ export interface components {
             /** @description Relative to the project's root. The folders above it are made too. */
             path: string;
         };
-        NewMcpPackage: {
-            /** @description `npm:NAME@VERSION`, with exactly one version. */
-            package: string;
-            /** @description The name of the server; without it, the last part of that of the package. */
-            name?: string | null;
-            /** @description Arguments of its program; without them, those of the server with this name stay. */
-            args?: string[] | null;
-        };
         NewMcpServers: {
             /** @description Entries by the names of servers, in the form that other programs use. */
             mcpServers: Record<string, never>;
@@ -6527,13 +6553,6 @@ export interface components {
             known: components["schemas"]["KnownProvider"][];
             /** @description Id of the model that is used by default; null leaves it to the server. */
             default_model?: string | null;
-        };
-        /** @description A package in the version that the entry names. */
-        PackageView: {
-            name: string;
-            version: string;
-            /** @description The version that was confirmed before, if it is another one. */
-            confirmed?: string | null;
         };
         /** @description One page of a list. */
         Page_UploadedFile: {
@@ -6885,6 +6904,11 @@ export interface components {
              */
             request: unknown;
         };
+        PromptArgument: {
+            name: string;
+            description: string;
+            required: boolean;
+        };
         /** @description One part of the system prompt. */
         PromptPart: {
             label: string;
@@ -6903,6 +6927,14 @@ export interface components {
             /** @description First byte of the part in `system`; `end` is the byte after its last one. */
             start: number;
             end: number;
+        };
+        PromptView: {
+            name: string;
+            title: string;
+            description: string;
+            arguments: components["schemas"]["PromptArgument"][];
+            /** @description SHA-256 of its definition, which a use of it names. */
+            sha256: string;
         };
         /** @description A proposed summary. The session is unchanged. */
         ProposedSummary: {
@@ -7079,6 +7111,14 @@ export interface components {
             asked?: unknown;
             hash: string;
             shown?: components["schemas"]["Shown"] | null;
+            elicited?: components["schemas"]["ElicitationAnswer"] | null;
+        };
+        /** @description An answer as it is kept with its call. */
+        RecordedElicitation: components["schemas"]["ElicitationAnswer"] & {
+            /** @description Id of the question. */
+            id: string;
+            server: string;
+            message: string;
         };
         /**
          * @description Who may make an account.
@@ -7211,6 +7251,16 @@ export interface components {
          * @enum {string}
          */
         RequestedRehearsal: "running" | "ended";
+        /** @description Invisible characters are written out in all texts but `uri` and `name`, which have none. */
+        ResourceView: {
+            uri: string;
+            title: string;
+            description: string;
+            /** @description As the server says. */
+            mime_type: string;
+            /** @description Whether `uri` is a template (RFC 6570) with variables in braces. */
+            is_template: boolean;
+        };
         RestoreFile: {
             /** @description The name that the deletion returned. */
             trash: string;
@@ -7219,6 +7269,26 @@ export interface components {
             session_id: string;
             archive: string;
             restored_count: number;
+        };
+        /** @description With what a call is repeated once a person has answered. A server gets it back as it was. */
+        Resumption: {
+            /** @description SHA-256 of the server's entry, so that an answer reaches only the server that asked. */
+            entry: string;
+            /** @description Opaque text of the server. */
+            state?: string | null;
+            /** @description The server's name of this request; absent if it wants no answer but the call once more. */
+            key?: string | null;
+            /** @description Responses to earlier requests of the same result, by their names. */
+            given?: {
+                [key: string]: unknown;
+            };
+            /** @description Requests of the same result that a person is asked about next: name and parameters. */
+            later?: components["schemas"]["LaterRequest"][];
+            /**
+             * Format: int32
+             * @description How often the server has asked during this call.
+             */
+            round: number;
         };
         RetrievalStatus: {
             folders: components["schemas"]["FolderStatus"][];
@@ -7409,7 +7479,7 @@ export interface components {
             usage?: components["schemas"]["Usage"] | null;
         };
         /** @enum {string} */
-        ServerStatus: "unconfirmed" | "stopped" | "starting" | "running" | "failed" | "needs_sign_in" | "broken";
+        ServerStatus: "unconfirmed" | "stopped" | "starting" | "running" | "failed" | "broken";
         ServerView: {
             name: string;
             status: components["schemas"]["ServerStatus"];
@@ -7424,15 +7494,10 @@ export interface components {
             sha256: string;
             /** @description Whether another version of the entry was confirmed before. */
             changed: boolean;
-            /** @description What a person may change without another confirmation. */
-            rules: components["schemas"]["McpRules"];
+            load: components["schemas"]["McpLoad"];
             remote: boolean;
             /** @description Sandbox level of its program; absent for a remote server, and where no program runs. */
             level?: string | null;
-            package?: components["schemas"]["PackageView"] | null;
-            sign_in?: components["schemas"]["SignInState"] | null;
-            /** @description Whether a person has begun to sign in and has not come back yet. */
-            signing_in: boolean;
             era?: components["schemas"]["Era"] | null;
             /** @description All tools that it lists, trusted or not. */
             tools: components["schemas"]["ToolView"][];
@@ -7598,33 +7663,10 @@ export interface components {
             /** @description Hash of that file when this was shown; absent if the file did not exist. */
             before?: string | null;
             rehearsal?: components["schemas"]["Rehearsed"] | null;
+            elicitation?: components["schemas"]["Elicitation"] | null;
         };
-        /** @description Where a person signs in. */
-        SignInAddress: {
-            /** @description Address to open in a browser. */
-            authorization_url: string;
-            /** @description The authorization server. */
-            issuer: string;
-            /** @description The scopes that are asked for; empty if the authorization server decides. */
-            scopes: string[];
-        };
-        /** @description What the browser brings back from the authorization server. */
-        SignInAnswer: {
-            state: string;
-            code?: string | null;
-            /** @description Why the authorization server refused. */
-            error?: string | null;
-            /** @description The authorization server, as it names itself. */
-            iss?: string | null;
-        };
-        /**
-         * @description Whether a person has signed in to a server, as far as is known.
-         * @enum {string}
-         */
-        SignInState: "not_asked" | "needed" | "expired" | "signed_in" | "more_scopes";
         SignedIn: {
-            /** @description The MCP server that the person has signed in to. */
-            name: string;
+            signed_in: boolean;
         };
         /** @description The size of a home, measured at most once in ten minutes. */
         SizeOfHome: {
@@ -7692,8 +7734,6 @@ export interface components {
             tools: components["schemas"]["ToolInfo"][];
             sandbox: components["schemas"]["SandboxInfo"];
             commands?: components["schemas"]["CommandsInfo"] | null;
-            /** @description The MCP servers that are configured. */
-            mcp: components["schemas"]["McpServerInfo"][];
             skills: number;
             /** @description Warnings about the configuration and the home, as English sentences. */
             problems: string[];
@@ -7859,6 +7899,8 @@ export interface components {
             /** @description `null` if the file did not exist then. */
             before?: string | null;
         };
+        /** @enum {string} */
+        TextFormat: "email" | "uri" | "date" | "date-time";
         TextSearch: {
             /** @description The text to find, not a pattern. */
             query: string;
@@ -8011,6 +8053,8 @@ export interface components {
             /** @description `{status, message, data, operationCode}`, as the tool returned it. */
             result?: unknown;
             approval?: components["schemas"]["CallApproval"] | null;
+            /** @description What the tool's server asked for while it carried out the call, and what a person answered; oldest first. */
+            elicitations?: components["schemas"]["RecordedElicitation"][];
             /** @description Whether a person undid the change that the call made. */
             undone?: boolean;
             /** @description Whether it was not run here, but handed to the program whose tool it is. */
@@ -8286,6 +8330,18 @@ export interface components {
              * @description 0 to 1.
              */
             share: number;
+        };
+        Wanted: {
+            fields: components["schemas"]["FormField"][];
+            /** @enum {string} */
+            mode: "form";
+        } | {
+            /** @description http or https, in ASCII. */
+            url: string;
+            /** @description Its host, with the port unless that is the default. */
+            host: string;
+            /** @enum {string} */
+            mode: "url";
         };
         WantedBranch: {
             name: string;
@@ -8856,7 +8912,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description already_answered, expired, hash_differs, never_always or no_host */
+            /** @description already_answered, expired, hash_differs, never_always, no_host, form_needed, no_form or form_never_always */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10431,114 +10487,9 @@ export interface operations {
             };
         };
     };
-    tools_install_mcp_package: {
-        parameters: {
-            query?: never;
-            header: {
-                "X-Miniclaw-Secret": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["NewMcpPackage"];
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["McpServerList"];
-                };
-            };
-            /** @description bad_mcp_entry */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description mcp_failed */
-            502: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    tools_finish_mcp_sign_in: {
-        parameters: {
-            query?: never;
-            header: {
-                "X-Miniclaw-Secret": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["SignInAnswer"];
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SignedIn"];
-                };
-            };
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description no_mcp_sign_in */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description mcp_failed */
-            502: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
     tools_remove_mcp_server: {
         parameters: {
-            query?: {
-                /** @description Keep the files of its program, in `storage/mcp/{name}`. */
-                keep_files?: boolean;
-            };
+            query?: never;
             header: {
                 "X-Miniclaw-Secret": string;
             };
@@ -10558,14 +10509,6 @@ export interface operations {
                 };
             };
             403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10619,7 +10562,7 @@ export interface operations {
             };
         };
     };
-    tools_begin_mcp_sign_in: {
+    tools_mcp_prompts: {
         parameters: {
             query?: never;
             header: {
@@ -10637,7 +10580,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SignInAddress"];
+                    "application/json": components["schemas"]["McpPrompts"];
                 };
             };
             403: {
@@ -10659,7 +10602,7 @@ export interface operations {
             };
         };
     };
-    tools_end_mcp_sign_in: {
+    tools_mcp_prompt: {
         parameters: {
             query?: never;
             header: {
@@ -10670,17 +10613,30 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["McpPromptRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["McpServerList"];
+                    "application/json": components["schemas"]["McpText"];
                 };
             };
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description mcp_changed */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10739,7 +10695,47 @@ export interface operations {
             };
         };
     };
-    tools_set_mcp_rules: {
+    tools_mcp_resources: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpResources"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description mcp_failed */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tools_read_mcp_resource: {
         parameters: {
             query?: never;
             header: {
@@ -10752,7 +10748,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["McpRules"];
+                "application/json": components["schemas"]["McpResourceRequest"];
             };
         };
         responses: {
@@ -10761,16 +10757,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["McpServerList"];
-                };
-            };
-            /** @description bad_mcp_entry */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
+                    "application/json": components["schemas"]["McpText"];
                 };
             };
             403: {
@@ -10781,16 +10768,8 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description mcp_changed */
-            409: {
+            /** @description mcp_failed */
+            502: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16680,25 +16659,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    tools_oauth_client: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ClientMetadata"];
                 };
             };
         };

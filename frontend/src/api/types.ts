@@ -121,6 +121,9 @@ export type Notice = Schemas['Notice']
 export type IndexNotice = Extract<Notice, { type: 'index' }>
 
 export type Approval = Schemas['Approval']
+export type Elicitation = Schemas['Elicitation']
+export type McpPrompt = Schemas['PromptView']
+export type FormField = Schemas['FormField']
 export type AlwaysRule = Schemas['AlwaysRule']
 export type Decision = Schemas['Decision']
 export type StoppedBy = Schemas['StoppedBy']

@@ -200,6 +200,7 @@ function endStep(entry: AssistantEntry, frame: FrameOf<'tool_end'>): AssistantEn
     status: statusOf(frame.status),
     durationMs: frame.duration_ms ?? null,
     verdict: begun?.verdict ?? null,
+    ...(begun?.elicited && { elicited: begun.elicited }),
     undone: false,
   }
   return { ...entry, segments: putStep(entry.segments, step) }
@@ -215,17 +216,21 @@ function addOutput(entry: AssistantEntry, { call_id, text }: FrameOf<'tool_outpu
 /** A call that has run with its changes kept apart keeps its output while it waits. */
 function ask(entry: AssistantEntry, frame: FrameOf<'approval_request'>): AssistantEntry {
   const { call_id: id, tool, shown } = frame
+  const begun = findStep(entry, id)
   const step: Step = {
     id,
     place: [frame.dialogue, frame.index],
     tool,
     input: shown.command ?? shown.path ?? '',
     arguments: frame.arguments,
-    output: findStep(entry, id)?.output ?? '',
+    output: begun?.output ?? '',
     result: undefined,
     status: 'approval',
     durationMs: null,
-    verdict: null,
+    // What a server asks leaves the decision about the call as it is.
+    verdict: shown.elicitation ? (begun?.verdict ?? null) : null,
+    ...(begun?.elicited && { elicited: begun.elicited }),
+    ...(shown.elicitation && { asking: shown.elicitation.server }),
     undone: false,
   }
   return { ...entry, segments: putStep(entry.segments, step), fresh: false }
@@ -260,6 +265,18 @@ export const isKnownDecision = (decision: Decision): boolean => Object.hasOwn(AF
 function answer(entry: AssistantEntry, frame: FrameOf<'approval_result'>): AssistantEntry {
   const step = findStep(entry, frame.call_id)
   if (!step) return entry
+  const { elicited } = frame
+  if (elicited) {
+    const { action, content = {} } = elicited
+    const given = { server: step.asking ?? '', action, content }
+    const next: Step = {
+      ...step,
+      status: 'running',
+      asking: undefined,
+      elicited: [...(step.elicited ?? []), given],
+    }
+    return { ...entry, segments: putStep(entry.segments, next) }
+  }
   const changed = frame.arguments != null
   const { decision, scope } = frame
   const next: Step = {
@@ -313,6 +330,7 @@ export function advance(thread: Thread, frame: Frame): Thread {
           status: 'running',
           durationMs: null,
           verdict: begun?.verdict ?? null,
+          ...(begun?.elicited && { elicited: begun.elicited }),
           undone: false,
         }
         return { ...e, segments: putStep(e.segments, step) }

@@ -9,8 +9,16 @@ function verdictOf(call: ToolCall): Verdict | null {
   const { approval } = call
   if (!approval || !('decision' in approval)) return null
   const { decision, scope, reason = null, changed } = approval
+  // It answered the server of the tool, and did not decide whether the call may run.
+  if (call.elicitations?.some(({ id }) => id === approval.id)) return null
   if (!isKnownDecision(decision)) return null
   return { decision, scope, reason, changed }
+}
+
+function elicitedOf({ elicitations, approval }: ToolCall): Pick<Step, 'elicited' | 'asking'> {
+  const elicited = elicitations?.map(({ server, action, content = {} }) => ({ server, action, content }))
+  const asking = approval && !('decision' in approval) ? approval.shown.elicitation?.server : undefined
+  return { ...(elicited?.length && { elicited }), ...(asking && { asking }) }
 }
 
 const stepOf = (call: ToolCall, id: string): Step => ({
@@ -25,6 +33,7 @@ const stepOf = (call: ToolCall, id: string): Step => ({
   durationMs: call.duration_ms ?? null,
   startedAt: call.started_at ?? undefined,
   verdict: verdictOf(call),
+  ...elicitedOf(call),
   undone: call.undone ?? false,
 })
 

@@ -30,6 +30,13 @@ export interface Verdict {
   changed: boolean
 }
 
+/** What a person answered to the server of a tool while it carried out a call. */
+export interface ElicitedAnswer {
+  server: string
+  action: 'accept' | 'decline' | 'cancel'
+  content: Readonly<Record<string, unknown>>
+}
+
 export interface Step {
   id: string
   /** Its exchange and its place among the calls of that exchange, if the server has told them. */
@@ -46,6 +53,9 @@ export interface Step {
   startedAt?: number | undefined
   /** Null if no approval was needed. */
   verdict: Verdict | null
+  elicited?: readonly ElicitedAnswer[] | undefined
+  /** The server that waits for an answer. */
+  asking?: string | undefined
   /** A person undid the change that it made. */
   undone: boolean
 }

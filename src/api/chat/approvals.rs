@@ -5,7 +5,7 @@ use axum::extract::Path;
 use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
@@ -32,6 +32,8 @@ pub enum ApprovalVerdict {
     /// Approves the call, and every later page of the same host (`shown.host`).
     #[serde(rename = "always_host")]
     AlwaysHost,
+    /// Leaves what a server asks for (`shown.elicitation`) without a choice; `deny` declines it.
+    Dismiss,
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -42,6 +44,9 @@ pub struct AnswerRequest {
     hash: String,
     /// Only with `approve`: the person's own arguments, which replace the model's.
     arguments: Option<Value>,
+    /// Only with `approve` of a form (`shown.elicitation`): the values by the names of the fields.
+    #[schema(value_type = Option<Object>)]
+    content: Option<Map<String, Value>>,
     /// Only with `deny`: the reason, which the model reads. At most 2,000 characters.
     reason: Option<String>,
 }
@@ -97,7 +102,7 @@ pub async fn list(caller: Caller) -> Json<ApprovalList> {
     params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = AnswerGiven), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
               (status = 404, body = ErrorBody),
-              (status = 409, description = "already_answered, expired, hash_differs, never_always or no_host", body = ErrorBody)))]
+              (status = 409, description = "already_answered, expired, hash_differs, never_always, no_host, form_needed, no_form or form_never_always", body = ErrorBody)))]
 pub async fn answer(
     caller: Caller,
     Path(id): Path<String>,
@@ -105,16 +110,21 @@ pub async fn answer(
 ) -> Result<Json<AnswerGiven>, ApiError> {
     caller.require_page()?;
     let JsonBody(request) = request.map_err(|rejection| ApiError::bad_request("bad_json", rejection.body_text()))?;
-    let AnswerRequest { decision, hash, arguments, reason } = request;
+    let AnswerRequest { decision, hash, arguments, content, reason } = request;
     let reason = checked_reason(reason)?;
-    let wish = match decision {
-        ApprovalVerdict::Approve => ApprovalResponse::Approve(arguments),
-        ApprovalVerdict::Deny | ApprovalVerdict::Always | ApprovalVerdict::AlwaysHost if arguments.is_some() => {
-            return Err(ApiError::bad_request("bad_arguments", "changed arguments go with \"approve\" only"));
+    let wish = match (decision, content) {
+        (ApprovalVerdict::Approve, Some(content)) if arguments.is_none() => ApprovalResponse::Fill(content),
+        (ApprovalVerdict::Approve, None) => ApprovalResponse::Approve(arguments),
+        (_, content) if arguments.is_some() || content.is_some() => {
+            return Err(ApiError::bad_request("bad_arguments", "arguments or content go with \"approve\" only"));
         }
-        ApprovalVerdict::Deny => ApprovalResponse::Deny(reason),
-        ApprovalVerdict::Always => ApprovalResponse::Always,
-        ApprovalVerdict::AlwaysHost => ApprovalResponse::AlwaysHost,
+        (decision, _) => match decision {
+            ApprovalVerdict::Approve => ApprovalResponse::Approve(None),
+            ApprovalVerdict::Deny => ApprovalResponse::Deny(reason),
+            ApprovalVerdict::Always => ApprovalResponse::Always,
+            ApprovalVerdict::AlwaysHost => ApprovalResponse::AlwaysHost,
+            ApprovalVerdict::Dismiss => ApprovalResponse::Dismiss,
+        },
     };
     let given = caller.engine.answer(&id, &hash, wish).await?;
     Ok(Json(AnswerGiven { decision: given.decision, scope: given.scope }))

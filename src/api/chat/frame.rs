@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::domain::knowledge::Search;
 use crate::domain::{
-    Approval, Attachment, CallStatus, Chosen, Decision, ErrorParams, Event, Hit, InputProgress, Outcome, QueuedMessage,
-    Scope, SessionId, StatusKind, StoppedBy, Taint, message,
+    Approval, Attachment, CallStatus, Chosen, Decision, ElicitationAnswer, ErrorParams, Event, Hit, InputProgress,
+    Outcome, QueuedMessage, Scope, SessionId, StatusKind, StoppedBy, Taint, message,
 };
 use crate::engine::{Publication, PublishedItem};
 
@@ -101,6 +101,9 @@ pub enum Frame {
         reason: Option<String>,
         /// The person's own arguments, if they changed them; otherwise null.
         arguments: Option<Value>,
+        /// What the person answered to the server of the tool; then the call goes on with it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        elicited: Option<ElicitationAnswer>,
     },
     /// A person undid the change that a call made (`undone: true`), or redid it (`undone: false`).
     Undone {
@@ -294,6 +297,7 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             scope: answer.scope,
             reason: answer.reason.clone(),
             arguments: answer.arguments.clone(),
+            elicited: answer.elicited.clone(),
         },
         Event::SegmentStarted { segment, .. } => {
             if *segment == 0 {

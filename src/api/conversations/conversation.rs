@@ -1,6 +1,6 @@
 //! Conversations: create, list, read, change, delete.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use axum::Json;
@@ -43,6 +43,8 @@ pub struct Conversation {
     thinking_enabled: bool,
     /// An answer counts once.
     message_count: usize,
+    /// Names of MCP servers whose tools it does not get.
+    mcp_off: BTreeSet<String>,
     /// RFC 3339, UTC.
     created_at: String,
     updated_at: String,
@@ -77,6 +79,10 @@ pub struct ConversationChange {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     project_id: Option<Option<String>>,
+    /// Names of MCP servers whose tools it does not get. Switching one on again needs the page.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Vec<String>>)]
+    mcp_off: Option<Option<BTreeSet<String>>>,
 }
 
 /// Deserializes a field that is there, `null` included.
@@ -95,6 +101,7 @@ impl ConversationChange {
             system_prompt: text(&self.system_prompt),
             temperature: self.temperature,
             max_tokens: self.max_tokens,
+            mcp_off: self.mcp_off.clone().map(Option::unwrap_or_default),
         }
     }
 
@@ -265,6 +272,7 @@ fn shown(caller: &Caller, summary: SessionSummary, names: &ProjectNames) -> Conv
         max_tokens: chosen.max_tokens.unwrap_or(MAX_TOKENS),
         thinking_enabled: chosen.thinking.unwrap_or_default(),
         message_count: turns,
+        mcp_off: chosen.mcp_off.clone(),
         created_at: clock::rfc3339(created_at),
         updated_at: clock::rfc3339(updated_at),
     }

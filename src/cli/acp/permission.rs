@@ -106,11 +106,12 @@ async fn pass_on(agent: &Agent, approval: &Approval, choice: Choice) {
 fn options(approval: &Approval) -> Vec<PermissionOption> {
     let shown = &approval.shown;
     let mut options = Vec::new();
-    // What a rehearsed call changes is listed on the page only, so it is approved there.
-    if shown.rehearsal.is_none() {
+    // What a rehearsed call changes is listed on the page only, and forms are there, so they are answered there.
+    let is_on_page = shown.rehearsal.is_some() || shown.elicitation.is_some();
+    if !is_on_page {
         options.push(PermissionOption::new(ONCE, "Allow once", PermissionOptionKind::AllowOnce));
     }
-    if !shown.changes_persona() && shown.secrets.is_empty() && shown.rehearsal.is_none() {
+    if !shown.changes_persona() && shown.secrets.is_empty() && !is_on_page {
         options.push(PermissionOption::new(
             ALWAYS,
             "Always allow exactly this call",

@@ -156,6 +156,10 @@ pub fn question(approval: &Approval, folder: &Path) -> Vec<ToolCallContent> {
     fact(!shown.reads.is_empty(), format!("It can read: {}", shown.reads.join(", ")));
     fact(!shown.secrets.is_empty(), format!("It gets the secrets: {}", shown.secrets.join(", ")));
     fact(!shown.level.is_empty(), format!("Sandbox: {}", shown.level));
+    if let Some(asked) = &shown.elicitation {
+        fact(true, format!("It says: {}", asked.message));
+        fact(true, "Answer it on the page; here you can only decline.".to_owned());
+    }
     if let Some(done) = &shown.rehearsal {
         let counts = format!("{} created, {} changed, {} deleted", done.created, done.changed, done.deleted);
         fact(

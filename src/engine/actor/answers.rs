@@ -7,7 +7,10 @@ use super::Actor;
 use crate::agent::OwnerMessage;
 use crate::clock;
 use crate::domain::approval::hash;
-use crate::domain::{AlwaysAllowedCall, Approval, ApprovalAnswer, Decision, Event, RehearsalState, Scope, WorkId};
+use crate::domain::{
+    AlwaysAllowedCall, Approval, ApprovalAnswer, Decision, Elicitation, ElicitationAction, ElicitationAnswer, Event,
+    RehearsalState, Scope, Wanted, WorkId,
+};
 use crate::engine::EngineError;
 use crate::engine::approvals::{AnswerRefused, ApprovalResponse, RequestedRehearsal, word};
 use crate::engine::tool_sources::ExchangeScope;
@@ -25,12 +28,18 @@ impl Actor {
         if shown != approval.hash {
             return Err(AnswerRefused::HashDiffers.into());
         }
+        if let Some(elicitation) = &approval.shown.elicitation {
+            let answer = elicited(elicitation, wish, &approval.hash)?;
+            self.decide(&approval, answer.clone()).await?;
+            return Ok(answer);
+        }
         let yes = ApprovalAnswer {
             decision: Decision::Approved,
             ..ApprovalAnswer::no(Decision::Approved, None, &approval.hash)
         };
         let answer = match wish {
             ApprovalResponse::Deny(reason) => ApprovalAnswer::no(Decision::Denied, reason, &approval.hash),
+            ApprovalResponse::Fill(_) | ApprovalResponse::Dismiss => return Err(AnswerRefused::NoForm.into()),
             ApprovalResponse::Approve(None) => yes,
             ApprovalResponse::Approve(Some(arguments)) if arguments == approval.arguments => yes,
             ApprovalResponse::Approve(Some(arguments)) => {
@@ -193,6 +202,13 @@ impl Actor {
         }
     }
 
+    /// Cancels a question that its call does not ask any more, unless a person has answered it.
+    pub(super) async fn withdraw_question(&mut self, event: &Event) -> Result<(), String> {
+        let Event::ApprovalAnswered { approval_id, answer, .. } = event else { return Ok(()) };
+        let Ok(approval) = self.waiting(approval_id) else { return Ok(()) };
+        self.decide(&approval, answer.clone()).await.map_err(|error| error.to_string())
+    }
+
     /// Denies the run's open questions for this reason. Returns the run's work, or `None` if it asks nothing.
     pub(super) async fn deny_questions(&mut self, reason: &str) -> Result<Option<WorkId>, EngineError> {
         let waiting = self.open_questions();
@@ -271,4 +287,23 @@ impl Actor {
             | Event::Status { .. } => {}
         }
     }
+}
+
+/// Returns the answer to what a server asks for. Only a checked form is sent.
+fn elicited(elicitation: &Elicitation, wish: ApprovalResponse, hash: &str) -> Result<ApprovalAnswer, AnswerRefused> {
+    let is_url = matches!(elicitation.wanted, Wanted::Url { .. });
+    let (decision, answer) = match wish {
+        ApprovalResponse::Fill(content) => {
+            elicitation.check(&content).map_err(AnswerRefused::BadFields)?;
+            (Decision::Approved, ElicitationAnswer { action: ElicitationAction::Accept, content })
+        }
+        ApprovalResponse::Approve(None) if is_url => {
+            (Decision::Approved, ElicitationAnswer::of(ElicitationAction::Accept))
+        }
+        ApprovalResponse::Deny(_) => (Decision::Denied, ElicitationAnswer::of(ElicitationAction::Decline)),
+        ApprovalResponse::Dismiss => (Decision::Denied, ElicitationAnswer::of(ElicitationAction::Cancel)),
+        ApprovalResponse::Approve(_) => return Err(AnswerRefused::FormNeeded),
+        ApprovalResponse::Always | ApprovalResponse::AlwaysHost => return Err(AnswerRefused::FormNeverAlways),
+    };
+    Ok(ApprovalAnswer { elicited: Some(answer), ..ApprovalAnswer::no(decision, None, hash) })
 }

@@ -61,6 +61,10 @@ impl Actor {
                 ChoiceSender::Page | ChoiceSender::Confirmed => {}
             }
         }
+        // A program may switch servers off, and only a person on again.
+        if sender == ChoiceSender::Anyone && !current.mcp_off.is_subset(&chosen.mcp_off) {
+            return Err(EngineError::OnlyPage);
+        }
         self.ledger.fact(Event::Chosen { chosen }).await?;
         if self.running.is_none() {
             self.ledger.settle().await;
@@ -73,6 +77,9 @@ impl Actor {
         let session = &self.ledger.session;
         let SessionChange { title, project_id, choice } = change;
         let chooses_model = choice.model.is_some();
+        if choice.mcp_off.as_ref().is_some_and(|off| !session.chosen.mcp_off.is_subset(off)) {
+            return Err(EngineError::OnlyPage);
+        }
         let mut chosen = choice.of(&session.chosen);
         chosen.check()?;
         // A model that is gone is no reason to refuse other changes.

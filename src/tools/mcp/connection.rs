@@ -8,20 +8,24 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::elicitation::{self, Elicitor};
 use super::era::Era;
 use super::message::{self, Incoming, RpcError};
 use crate::sandbox::{CompanionInput, CompanionMessage, CompanionOutput, CompanionProcess, Exit};
-use crate::tools::LiveOutput;
+use crate::tools::{LiveOutput, LiveQuestions};
 
 /// Maximum number of lines that wait to be written.
 const QUEUE: usize = 64;
 /// Maximum number of lines that are no message; some programs print a greeting.
 const MAX_NOISE: usize = 200;
+/// Maximum number of questions of a server that wait while a person answers another one.
+const ASKED: usize = 4;
 /// Maximum number of requests of a server that are answered.
 const MAX_REQUESTS: usize = 1_000;
 /// Maximum characters of standard error in the reason for an end.
@@ -76,6 +80,14 @@ struct State {
 struct Waiting {
     reply: oneshot::Sender<Result<Value, RpcError>>,
     progress: mpsc::Sender<String>,
+    /// Where the questions of the server go, and whose they are.
+    asker: Option<(mpsc::Sender<ServerQuestion>, LiveQuestions)>,
+}
+
+/// A request of the server that a person answers: its id and its parameters.
+struct ServerQuestion {
+    id: Value,
+    params: Value,
 }
 
 impl Connection {
@@ -129,7 +141,8 @@ impl Connection {
         let _ = self.outgoing.send(message::notification(method, params)).await;
     }
 
-    /// Sends a request and waits for its result. `cancel` tells the server to stop; progress is shown in `live`.
+    /// Sends a request and waits for its result. `cancel` tells the server to stop; progress is shown in `live`. No time passes
+    /// while a person answers what the server asks.
     ///
     /// # Errors
     /// Returns an error if the server refuses, does not answer in time, or is gone.
@@ -138,17 +151,20 @@ impl Connection {
         request: (&str, Value),
         limits: &RequestLimits,
         (cancel, live): (&CancellationToken, &LiveOutput),
+        elicitor: Option<&Elicitor<'_>>,
     ) -> Result<Value, RequestError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (reply, mut answer) = oneshot::channel();
         let (progress, mut news) = mpsc::channel(8);
-        whole(&self.state.waiting).insert(id, Waiting { reply, progress });
+        let (to, mut asked) = mpsc::channel(ASKED);
+        let asker = elicitor.map(|elicitor| (to, elicitor.questions.clone()));
+        whole(&self.state.waiting).insert(id, Waiting { reply, progress, asker });
         let _waits = Registered { state: &self.state, id };
         if !self.is_open() {
             return Err(self.lost());
         }
         *whole(&self.state.last_used) = Instant::now();
-        let end = Instant::now() + limits.total;
+        let mut end = Instant::now() + limits.total;
         let mut quiet = Instant::now() + limits.silence;
         let sending = self.outgoing.send(message::request(self.era, id, request));
         tokio::select! {
@@ -156,6 +172,7 @@ impl Connection {
             () = tokio::time::sleep_until(quiet) => return Err(RequestError::TimedOut(limits.silence.as_secs())),
             () = cancel.cancelled() => return Err(RequestError::Cancelled),
         }
+        let (mut answering, mut since) = (None::<BoxFuture<'_, Value>>, Instant::now());
         loop {
             let (until, most) = if quiet < end { (quiet, limits.silence) } else { (end, limits.total) };
             tokio::select! {
@@ -172,7 +189,20 @@ impl Connection {
                         live.show(format!("{text}\n"));
                     }
                 }
-                () = tokio::time::sleep_until(until) => {
+                Some(question) = asked.recv(), if answering.is_none() => {
+                    since = Instant::now();
+                    answering = elicitor.map(|elicitor| -> BoxFuture<'_, Value> {
+                        Box::pin(async move {
+                            message::response(&question.id, elicitor.response(question.params).await)
+                        })
+                    });
+                }
+                response = whenever(&mut answering) => {
+                    answering = None;
+                    let _ = self.outgoing.send(response).await;
+                    (quiet, end) = (Instant::now() + limits.silence, end + since.elapsed());
+                }
+                () = tokio::time::sleep_until(until), if answering.is_none() => {
                     self.cancel(id, "it took too long").await;
                     return Err(RequestError::TimedOut(most.as_secs()));
                 }
@@ -251,13 +281,17 @@ async fn read(
                     let _ = waiting.reply.send(result);
                 }
             }
-            Incoming::Request { id, method } => {
+            Incoming::Request { id, method, params } => {
                 requests += 1;
                 if requests > MAX_REQUESTS {
                     break Some("the server sent too many requests of its own");
                 }
-                // A program that asks and reads no answers gets none.
-                let _ = outgoing.try_send(message::response_to(&id, &method));
+                let question = ServerQuestion { id: id.clone(), params };
+                let asker = if method == elicitation::CREATE { asker(&state) } else { None };
+                if asker.is_none_or(|asker| asker.try_send(question).is_err()) {
+                    // A program that asks and reads no answers gets none.
+                    let _ = outgoing.try_send(message::response_to(&id, &method));
+                }
             }
             Incoming::Notification { method, params } => notified(&state, &method, &params),
             Incoming::Other => {
@@ -278,6 +312,24 @@ async fn read(
     state.closing.cancel();
     whole(&state.waiting).clear();
     state.gone.cancel();
+}
+
+/// Returns where a question of the server goes; `None` if calls of several runs are under way, because a person would be asked
+/// in the wrong conversation.
+fn asker(state: &State) -> Option<mpsc::Sender<ServerQuestion>> {
+    let waiting = whole(&state.waiting);
+    let mut askers: Vec<_> = waiting.iter().filter_map(|(id, waiting)| Some((id, waiting.asker.as_ref()?))).collect();
+    askers.sort_by_key(|(id, _)| **id);
+    let (_, (to, questions)) = askers.first()?;
+    askers.iter().all(|(_, (_, other))| questions.go_where(other)).then(|| to.clone())
+}
+
+/// Resolves when there is a future and it does.
+pub(super) async fn whenever<T>(future: &mut Option<BoxFuture<'_, T>>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
 }
 
 fn exited(exit: Exit) -> String {

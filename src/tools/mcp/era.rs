@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, RequestError, RequestLimits};
+use super::elicitation;
 use super::link::Link;
 use super::message::client_info;
 use crate::tools::LiveOutput;
@@ -60,7 +61,9 @@ pub async fn discover(link: &Link, within: Duration) -> Result<(), String> {
 /// # Errors
 /// Returns a sentence if the server refuses, is silent, or speaks a revision that is not known.
 pub async fn initialize(link: &Link) -> Result<(), String> {
-    let params = json!({"protocolVersion": Era::Legacy.revision(), "capabilities": {}, "clientInfo": client_info()});
+    let capabilities = elicitation::capability();
+    let params =
+        json!({"protocolVersion": Era::Legacy.revision(), "capabilities": capabilities, "clientInfo": client_info()});
     let result = ask(link, ("initialize", params), START).await.map_err(|error| error.to_string())?;
     let version = result["protocolVersion"].as_str().unwrap_or_default();
     if !LEGACY.contains(&version) {

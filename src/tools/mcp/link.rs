@@ -4,6 +4,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, RequestError, RequestLimits};
+use super::elicitation::Elicitor;
 use super::era::Era;
 use super::remote::Remote;
 use crate::tools::LiveOutput;
@@ -50,7 +51,7 @@ impl Link {
         }
     }
 
-    /// Sends a request and waits for its result.
+    /// Sends a request and waits for its result. Nobody answers what the server asks meanwhile.
     ///
     /// # Errors
     /// Returns an error if the server refuses, does not answer in time, or is gone.
@@ -61,8 +62,25 @@ impl Link {
         stop: (&CancellationToken, &LiveOutput),
     ) -> Result<Value, RequestError> {
         match self {
-            Self::Program(connection) => connection.request(request, limits, stop).await,
-            Self::Remote(remote) => remote.request(request, limits, stop).await,
+            Self::Program(connection) => connection.request(request, limits, stop, None).await,
+            Self::Remote(remote) => remote.request(request, limits, stop, None).await,
+        }
+    }
+
+    /// Like [`Link::request`], with somebody who answers what the server asks meanwhile.
+    ///
+    /// # Errors
+    /// Same as [`Link::request`].
+    pub async fn request_eliciting(
+        &self,
+        request: (&str, Value),
+        limits: &RequestLimits,
+        stop: (&CancellationToken, &LiveOutput),
+        elicitor: &Elicitor<'_>,
+    ) -> Result<Value, RequestError> {
+        match self {
+            Self::Program(connection) => connection.request(request, limits, stop, Some(elicitor)).await,
+            Self::Remote(remote) => remote.request(request, limits, stop, Some(elicitor)).await,
         }
     }
 }

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connection::RequestLimits;
 use super::link::Link;
+use super::masking::hide;
 use crate::domain::mcp::{canonical_definition, depth};
 use crate::domain::visible::visible;
 use crate::store::sha256;
@@ -44,7 +45,7 @@ impl Listing {
     pub fn hide(&mut self, hidden: impl Fn(&str) -> String) {
         for tool in &mut self.tools {
             if hidden(&tool.text) != tool.text {
-                super::masking::hide(&mut tool.value, &hidden);
+                hide(&mut tool.value, &hidden);
                 *tool = Definition::from(std::mem::take(&mut tool.value));
             }
         }

@@ -5,29 +5,46 @@ use serde_json::Value;
 use super::server::Server;
 use crate::domain::Mask;
 
-pub struct Masks([Mask; 2]);
-
-impl Masks {
-    pub fn text(&self, text: &str) -> String {
-        let [first, second] = &self.0;
-        second.text(&first.text(text)).into_owned()
-    }
-}
-
 impl Server {
     /// Returns what is hidden in what the server says: values of variables, and tokens.
-    pub(super) fn mask(&self) -> Masks {
+    pub(super) fn mask(&self) -> Mask {
         let of_sign_in = self.sign_in().map(|sign_in| sign_in.mask()).unwrap_or_default();
-        Masks([self.variables_mask(), of_sign_in])
+        self.variables_mask().and(&of_sign_in)
     }
 }
 
-/// Hides what must not be shown in all texts of a value.
+/// Hides values of variables in what a server says, also in the names of fields and in numbers.
 pub fn hide(value: &mut Value, hidden: &impl Fn(&str) -> String) {
     match value {
         Value::String(text) => *text = hidden(text),
         Value::Array(items) => items.iter_mut().for_each(|item| hide(item, hidden)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| hide(field, hidden)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::Object(fields) => {
+            let named = std::mem::take(fields).into_iter().map(|(name, mut field)| {
+                hide(&mut field, hidden);
+                (hidden(&name), field)
+            });
+            *fields = named.collect();
+        }
+        Value::Number(number) => {
+            let text = number.to_string();
+            let shown = hidden(&text);
+            if shown != text {
+                *value = Value::String(shown);
+            }
+        }
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_are_hidden_in_every_part_of_a_message() {
+        let mut said = json!({"canary": ["a canary", {"x": 4711, "y": 12}], "ok": true});
+        hide(&mut said, &|text: &str| text.replace("canary", "[hidden]").replace("4711", "[hidden]"));
+        assert_eq!(said, json!({"[hidden]": ["a [hidden]", {"x": "[hidden]", "y": 12}], "ok": true}));
     }
 }

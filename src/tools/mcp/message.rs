@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::elicitation;
 use super::era::Era;
 
 /// What this client says of itself.
@@ -28,6 +29,7 @@ pub enum Incoming {
     Request {
         id: Value,
         method: String,
+        params: Value,
     },
     Notification {
         method: String,
@@ -47,7 +49,7 @@ impl Incoming {
                 Self::Notification { method, params: message.remove("params").unwrap_or_default() }
             }
             (Some(Value::String(method)), Some(id @ (Value::Number(_) | Value::String(_)))) => {
-                Self::Request { id, method }
+                Self::Request { id, method, params: message.remove("params").unwrap_or_default() }
             }
             (None, Some(id)) => Self::response(&id, message),
             _ => Self::Other,
@@ -76,8 +78,11 @@ pub fn request(era: Era, id: u64, (method, mut params): (&str, Value)) -> Value 
         if era == Era::Modern {
             meta["io.modelcontextprotocol/protocolVersion"] = era.revision().into();
             meta["io.modelcontextprotocol/clientInfo"] = client_info();
-            // Nothing that a server could ask for is declared.
-            meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+            // Only the person who has a tool called can be asked for something.
+            meta["io.modelcontextprotocol/clientCapabilities"] = match method {
+                "tools/call" => elicitation::capability(),
+                _ => json!({}),
+            };
         }
     }
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
@@ -87,10 +92,16 @@ pub fn notification(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }
 
-/// Returns the response to a request of the server.
+/// Returns the response with a result.
+pub fn response(id: &Value, result: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+/// Returns the response to a request of the server that nobody answers.
 pub fn response_to(id: &Value, method: &str) -> Value {
     match method {
-        "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
+        "ping" => response(id, json!({})),
+        elicitation::CREATE => response(id, json!({"action": "decline"})),
         _ => json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "this client does not have it"}}),
     }
 }
@@ -117,7 +128,7 @@ mod tests {
         );
         assert_eq!(
             parse(json!({"id": "x", "method": "roots/list"})),
-            Incoming::Request { id: json!("x"), method: "roots/list".to_owned() }
+            Incoming::Request { id: json!("x"), method: "roots/list".to_owned(), params: json!(null) }
         );
         assert!(matches!(parse(json!({"method": "notifications/progress"})), Incoming::Notification { .. }));
         for odd in [json!([]), json!({"id": "x", "result": {}}), json!({"id": 1}), json!({"id": {}, "method": "x"})] {

@@ -6,12 +6,14 @@
 
 mod confirmation;
 mod connection;
+mod elicitation;
 mod era;
 mod link;
 mod listing;
 mod masking;
 mod message;
 mod oauth;
+mod offers;
 mod package;
 mod paths;
 mod pins;
@@ -29,21 +31,23 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use self::confirmation::CurrentEntry;
 use self::relisting::Staleness;
+use self::result::ResultFiles;
 use self::server::Server;
 use self::tool::McpTool;
-use super::{LiveOutput, Tool, ToolSet};
+use super::{LiveOutput, LiveQuestions, Tool, ToolSet};
 use crate::domain::mcp::{McpEntry, McpLoad, offered_name, server_prefix};
 use crate::domain::visible::visible;
 use crate::domain::{FileStamp, ToolAnswer};
 use crate::store::sha256;
 
 pub use self::oauth::{SignInAddress, SignInAnswer, SignInFailed, SignInState, SignIns};
+pub use self::offers::{OfferError, PromptArgument, PromptView, ResourceView};
 pub use self::package::{NewPackage, new_package};
 pub use self::pins::PinState;
 pub use self::server::Shared as McpParts;
@@ -276,8 +280,57 @@ impl McpServers {
         let server = self.found(name).await?;
         let link = server.connect().await?;
         let stop = (&CancellationToken::new(), &LiveOutput::default());
-        let result = server.call(&link, (tool, arguments), stop).await.map_err(|error| error.to_string())?;
-        Ok(result::answer(server.home(), (name, tool), &result).await)
+        let params = json!({"name": tool, "arguments": arguments});
+        let nobody = LiveQuestions::default();
+        let called = server.call(&link, params, stop, &nobody).await.map_err(|error| error.to_string())?;
+        let result = called.result;
+        let files = ResultFiles { home: server.home(), pictures: None };
+        Ok(result::answer(files, (name, tool), &result).await)
+    }
+
+    /// Lists the resources of a server, with its templates.
+    ///
+    /// # Errors
+    /// Returns a sentence if the server cannot be used.
+    pub async fn resources(&self, name: &str) -> Result<Vec<ResourceView>, String> {
+        let server = self.found(name).await?;
+        let link = server.connect().await?;
+        offers::resources(&server, &link).await
+    }
+
+    /// Reads a resource of a server as text.
+    ///
+    /// # Errors
+    /// Returns a sentence if it cannot be read, is no text, or is too long for a message.
+    pub async fn read_resource(&self, name: &str, uri: &str) -> Result<String, String> {
+        let server = self.found(name).await?;
+        let link = server.connect().await?;
+        offers::read(&server, &link, uri).await
+    }
+
+    /// Lists the prompts of a server.
+    ///
+    /// # Errors
+    /// Returns a sentence if the server cannot be used.
+    pub async fn prompts(&self, name: &str) -> Result<Vec<PromptView>, String> {
+        let server = self.found(name).await?;
+        let link = server.connect().await?;
+        offers::prompts(&server, &link).await
+    }
+
+    /// Returns the text of a prompt in the version that a person has seen: its name with the hash of its definition.
+    ///
+    /// # Errors
+    /// Returns [`OfferError::Changed`] if it is another version now.
+    pub async fn prompt_text(
+        &self,
+        name: &str,
+        seen: (&str, &str),
+        arguments: &Map<String, Value>,
+    ) -> Result<String, OfferError> {
+        let server = self.found(name).await?;
+        let link = server.connect().await?;
+        offers::prompt_text(&server, &link, seen, arguments).await
     }
 
     /// Stops all servers for good, and waits until no process is left.

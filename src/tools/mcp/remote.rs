@@ -6,13 +6,17 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use futures_util::future::BoxFuture;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use url::{Host, Url};
 
+use super::connection::whenever;
 use super::connection::{RequestError, RequestLimits};
+use super::elicitation::{self, Elicitor};
 use super::era::{self, Era};
 use super::link::Link;
 use super::message::{self, Incoming, RpcError};
@@ -24,6 +28,8 @@ use crate::tools::fetch_url::{StreamAnswer, StreamClient, StreamError};
 const MAX_MESSAGE: usize = 4 << 20;
 /// How long a server of an unknown era has for `server/discover`.
 const PROBE: Duration = Duration::from_secs(10);
+/// Maximum number of questions of a server that wait while a person answers another one.
+const ASKED: usize = 4;
 const SESSION: &str = "mcp-session-id";
 
 pub struct Remote {
@@ -37,6 +43,16 @@ pub struct Remote {
     next: AtomicU64,
     is_closed: AtomicBool,
     list_changed: AtomicBool,
+}
+
+/// What a server says before its result.
+enum News {
+    Progress(String),
+    /// It asks a person: the id and the parameters of its request.
+    Question {
+        id: Value,
+        params: Value,
+    },
 }
 
 /// Where a server is, and what its requests carry.
@@ -132,6 +148,12 @@ impl Remote {
         let _ = self.answer(&headers, &message::notification(method, params)).await;
     }
 
+    /// Answers a request of the server.
+    async fn respond(&self, response: &Value) {
+        // A server that does not take it goes on without.
+        let _ = self.client.post(&self.url, &self.headers_of("", &Value::Null), response).await;
+    }
+
     fn headers_of(&self, method: &str, params: &Value) -> Vec<(String, SecretString)> {
         let mut headers = self.headers.clone();
         let mut add = |name: &str, value: String| headers.push((name.to_owned(), value.into()));
@@ -144,7 +166,7 @@ impl Remote {
         }
         if self.era == Era::Modern {
             add("Mcp-Method", method.to_owned());
-            if let Some(name) = params["name"].as_str() {
+            if let Some(name) = params["name"].as_str().or(params["uri"].as_str()) {
                 add("Mcp-Name", header_text(name));
             }
         }
@@ -160,24 +182,48 @@ impl Remote {
         (method, params): (&str, Value),
         limits: &RequestLimits,
         (cancel, live): (&CancellationToken, &LiveOutput),
+        elicitor: Option<&Elicitor<'_>>,
     ) -> Result<Value, RequestError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let headers = self.headers_of(method, &params);
         let body = message::request(self.era, id, (method, params));
         let quiet = Mutex::new(Instant::now() + limits.silence);
-        let end = Instant::now() + limits.total;
-        let exchange = self.exchange((id, method), (&headers, &body), |progress| {
-            *quiet.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + limits.silence;
-            if !progress.is_empty() {
-                live.show(format!("{progress}\n"));
+        let mut end = Instant::now() + limits.total;
+        let (to, mut asked) = mpsc::channel::<(Value, Value)>(ASKED);
+        let exchange = self.exchange((id, method), (&headers, &body), |news| match news {
+            News::Progress(progress) => {
+                *quiet.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + limits.silence;
+                if !progress.is_empty() {
+                    live.show(format!("{progress}\n"));
+                }
+            }
+            News::Question { id, params } => {
+                // A server that asks much at once gets no answers.
+                let _ = to.try_send((id, params));
             }
         });
         tokio::pin!(exchange);
+        let (mut answering, mut since) = (None::<BoxFuture<'_, Value>>, Instant::now());
         let ended = loop {
             let until = *quiet.lock().unwrap_or_else(PoisonError::into_inner);
             tokio::select! {
                 result = &mut exchange => return result,
-                () = tokio::time::sleep_until(until.min(end)) => {
+                Some((id, params)) = asked.recv(), if answering.is_none() => {
+                    since = Instant::now();
+                    answering = Some(Box::pin(async move {
+                        match elicitor {
+                            Some(elicitor) => message::response(&id, elicitor.response(params).await),
+                            None => message::response_to(&id, elicitation::CREATE),
+                        }
+                    }));
+                }
+                response = whenever(&mut answering) => {
+                    answering = None;
+                    self.respond(&response).await;
+                    end += since.elapsed();
+                    *quiet.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + limits.silence;
+                }
+                () = tokio::time::sleep_until(until.min(end)), if answering.is_none() => {
                     let now = Instant::now();
                     if now >= end {
                         break RequestError::TimedOut(limits.total.as_secs());
@@ -199,7 +245,7 @@ impl Remote {
         &self,
         (id, method): (u64, &str),
         (headers, body): (&[(String, SecretString)], &Value),
-        progress: impl Fn(String),
+        news: impl Fn(News),
     ) -> Result<Value, RequestError> {
         let mut answer = self.answer(headers, body).await?;
         if method == "initialize"
@@ -229,14 +275,14 @@ impl Remote {
             }
             if is_stream {
                 for event in take_events(&mut bytes, &mut searched) {
-                    if let Some(result) = self.received(id, &event, &progress) {
+                    if let Some(result) = self.received(id, &event, &news) {
                         return result;
                     }
                 }
             }
         }
         let ended = || RequestError::Lost("the server ended its answer before the result".to_owned());
-        if is_stream { Err(ended()) } else { self.received(id, &bytes, &progress).unwrap_or_else(|| Err(ended())) }
+        if is_stream { Err(ended()) } else { self.received(id, &bytes, &news).unwrap_or_else(|| Err(ended())) }
     }
 
     /// Sends a message, with a token if a person has signed in, and returns the answer. A token that does not count any more is
@@ -275,17 +321,22 @@ impl Remote {
     }
 
     /// Returns the result of the request, if this is the message that has it.
-    fn received(&self, wanted: u64, bytes: &[u8], progress: &impl Fn(String)) -> Option<Result<Value, RequestError>> {
+    fn received(&self, wanted: u64, bytes: &[u8], news: &impl Fn(News)) -> Option<Result<Value, RequestError>> {
         match Incoming::parse(bytes) {
             Incoming::Response { id, result } if id == wanted => Some(result.map_err(RequestError::Refused)),
             Incoming::Notification { method, params } => {
                 match method.as_str() {
                     "notifications/progress" => {
-                        progress(params["message"].as_str().unwrap_or_default().chars().take(500).collect());
+                        let message = params["message"].as_str().unwrap_or_default();
+                        news(News::Progress(message.chars().take(500).collect()));
                     }
                     "notifications/tools/list_changed" => self.list_changed.store(true, Ordering::Relaxed),
                     _ => {}
                 }
+                None
+            }
+            Incoming::Request { id, method, params } if method == elicitation::CREATE => {
+                news(News::Question { id, params });
                 None
             }
             Incoming::Response { .. } | Incoming::Request { .. } | Incoming::Other => None,

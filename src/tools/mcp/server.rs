@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::confirmation::CurrentEntry;
 use super::connection::{RequestError, RequestLimits, STOPPED};
+use super::elicitation::Elicitor;
 use super::era::Era;
 use super::link::Link;
 use super::listing::{self, Listing};
@@ -23,7 +24,7 @@ use crate::domain::Mask;
 use crate::domain::mcp::{McpEntry, McpNetwork, McpTransport};
 use crate::sandbox::{Level, Sandbox};
 use crate::store::{Home, sha256};
-use crate::tools::LiveOutput;
+use crate::tools::{KeepPictures, LiveOutput, LiveQuestions};
 
 /// Maximum number of calls at once.
 const CALLS: usize = 4;
@@ -46,6 +47,8 @@ pub struct Shared {
     /// Whether the servers of this machine may be reached: those of one person are theirs.
     pub may_reach_loopback: bool,
     pub own_port: u16,
+    /// Keeps the pictures of results with a conversation.
+    pub keep_pictures: KeepPictures,
     /// Grows with each change of what is offered.
     pub generation: AtomicU64,
     pub sign_ins: SignIns,
@@ -95,6 +98,13 @@ struct Known {
     listed: Option<Listed>,
     /// Hides the values of variables that the server got.
     mask: Mask,
+}
+
+/// What a call has led to.
+pub struct Called {
+    pub result: Value,
+    /// Why requests for input were declined without a question.
+    pub refused: Vec<String>,
 }
 
 /// The tools as they were last listed, with their pins.
@@ -290,7 +300,7 @@ impl Server {
                 Ok(link)
             }
             Err(why) => {
-                let why = self.mask().text(&why);
+                let why = self.mask().text(&why).into_owned();
                 {
                     let mut known = self.known();
                     known.retry_at = Some(Instant::now() + RETRY * 2_u32.pow(known.failures.min(6)));
@@ -318,7 +328,7 @@ impl Server {
     pub(super) async fn list(&self, link: &Link) -> Result<(), String> {
         let mut listing = listing::list(link).await?;
         let mask = self.mask();
-        listing.hide(|text| mask.text(text));
+        listing.hide(|text| mask.text(text).into_owned());
         let (shared, name) = (self.shared.clone(), self.name().to_owned());
         let fingerprint = sha256(self.entry.program.as_bytes());
         let kept = KeptList { fingerprint, era: link.era(), listing: listing.clone() };
@@ -340,32 +350,40 @@ impl Server {
         Ok(())
     }
 
-    /// Calls a tool of a server that is connected.
+    /// Calls a tool of a server that is connected; `params` names it. What the server asks meanwhile goes to `questions`.
     ///
     /// # Errors
     /// Returns an error if the server refuses, does not answer in time, or is gone.
     pub async fn call(
         &self,
         link: &Link,
-        (tool, arguments): (&str, &Value),
+        params: Value,
         stop: (&CancellationToken, &LiveOutput),
-    ) -> Result<Value, RequestError> {
+        questions: &LiveQuestions,
+    ) -> Result<Called, RequestError> {
         let slot = tokio::select! {
             slot = self.slots.acquire() => slot,
             () = stop.0.cancelled() => return Err(RequestError::Cancelled),
         };
         let _slot = slot.map_err(|_| RequestError::Cancelled)?;
-        let params = serde_json::json!({"name": tool, "arguments": arguments});
-        let result = link.request(("tools/call", params), &CALL, stop).await;
+        let mask = self.mask();
+        let hidden = |text: &str| mask.text(text).into_owned();
+        let live = stop.1.masked(mask.clone());
+        let elicitor = Elicitor::new(self.name(), questions, hidden);
+        let request = ("tools/call", params);
+        let result = link.request_eliciting(request, &CALL, (stop.0, &live), &elicitor).await;
         if !link.is_open() {
             self.observe();
         }
-        let mask = self.mask();
-        let hidden = |text: &str| mask.text(text);
         match result {
             Ok(mut result) => {
+                // The server gets it back as it was, or not at all.
+                let state = result["requestState"].as_str().map(str::to_owned);
                 hide(&mut result, &hidden);
-                Ok(result)
+                if state.as_deref() != result["requestState"].as_str() {
+                    result["requestState"] = Value::Bool(false);
+                }
+                Ok(Called { result, refused: elicitor.refused() })
             }
             Err(RequestError::Lost(why)) => Err(RequestError::Lost(hidden(&why))),
             Err(RequestError::SignIn(why)) => Err(RequestError::SignIn(hidden(&why))),
@@ -377,6 +395,7 @@ impl Server {
         }
     }
 
+    /// Returns what is hidden of the variables that the server got.
     pub(super) fn variables_mask(&self) -> Mask {
         self.known().mask.clone()
     }
@@ -389,7 +408,7 @@ impl Server {
     pub(super) fn set_state(&self, state: ServerState) {
         let mask = self.mask();
         self.known().state = match state {
-            ServerState::Failed(why) => ServerState::Failed(mask.text(&why)),
+            ServerState::Failed(why) => ServerState::Failed(mask.text(&why).into_owned()),
             state => state,
         };
     }

@@ -137,8 +137,34 @@ impl Server {
         let fields = templates.iter().map(|(name, template)| Ok((name.clone(), expand(template, variable)?)));
         let fields: Result<Vec<_>, String> = fields.collect();
         let fields = fields.map_err(|name| format!("the variable {name} has no value; set it in .env"))?;
-        let used = used.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut used = used.into_inner().unwrap_or_else(PoisonError::into_inner);
+        used.extend(templates.iter().filter(|(_, value)| may_be_key(value)).filter_map(|(name, value)| {
+            let name: String = name.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '_' }).collect();
+            Some((SecretName::parse(&name).ok()?, value.clone()))
+        }));
         self.hide_from_now_on(Mask::new(used.iter().map(|(name, value)| (name, value.as_str()))));
         Ok(fields)
+    }
+}
+
+/// Returns whether a value that stands in an entry may be a key, and not a word, a path or an address.
+fn may_be_key(value: &str) -> bool {
+    let is_word =
+        value.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'-' | b'_' | b'.' | b','));
+    !is_word && !value.starts_with('/') && !value.contains("://") && !value.contains("${")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literal_values_that_may_be_keys_are_hidden() {
+        for key in ["sk-live-4eC39HqLyjWDarjtT1zdp7dc", "Bearer 6f2a9c", "hunter2hunter2"] {
+            assert!(may_be_key(key), "{key}");
+        }
+        for plain in ["production", "/srv/data1", "https://example.com/1", "${KEY}", "debug, info"] {
+            assert!(!may_be_key(plain), "{plain}");
+        }
     }
 }

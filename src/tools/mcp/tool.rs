@@ -1,19 +1,20 @@
 //! The tools of servers, as the model has them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::connection::RequestError;
-use super::link::Link;
+use super::elicitation::{self, Next};
 use super::pins::{PinState, PinnedTool};
-use super::result;
-use super::server::Server;
+use super::result::{self, ResultFiles};
+use super::server::{Called, Server};
 use crate::domain::defang::defang;
 use crate::domain::mcp::{McpPolicy, is_note, offered_name};
 use crate::domain::visible::visible;
-use crate::domain::{Effect, EgressAttempts, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, EgressAttempts, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::Level;
 use crate::store::sha256;
 use crate::tools::{
@@ -23,6 +24,8 @@ use crate::tools::{
 
 /// Maximum characters of a description that the model reads.
 const MAX_DESCRIPTION: usize = 8_000;
+/// How long a server that only wants a call again is left alone.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// A tool that a person has trusted.
 pub struct McpTool {
@@ -107,12 +110,12 @@ impl Tool for McpTool {
         SchemaOrigin::Pinned
     }
 
-    fn prepare<'a>(&'a self, arguments: Value, _: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
+    fn prepare<'a>(&'a self, arguments: Value, context: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
         // The pin may have changed since the tool was offered.
         let prepared = match self.server.tool(&self.name) {
             Some(pinned) if pinned.offered().is_some() => {
-                Ok(Box::new(McpCall { server: self.server.clone(), tool: self.name.clone(), pinned, arguments })
-                    as Box<dyn PreparedCall>)
+                let (server, tool, session) = (self.server.clone(), self.name.clone(), context.session.clone());
+                Ok(Box::new(McpCall { server, tool, session, pinned, arguments }) as Box<dyn PreparedCall>)
             }
             Some(_) | None => Err(Box::new(ToolAnswer::failed(withheld(self.server.name(), &self.name)))),
         };
@@ -131,6 +134,7 @@ fn withheld(server: &str, tool: &str) -> String {
 struct McpCall {
     server: Arc<Server>,
     tool: String,
+    session: SessionId,
     /// The tool when the call was prepared.
     pinned: PinnedTool,
     arguments: Value,
@@ -191,6 +195,13 @@ impl McpCall {
     async fn called(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
         let cancelled = || EndRun::Cancelled { text: String::new(), egress_attempts: EgressAttempts::default() };
         let mut repeated = false;
+        let mut resumption =
+            match options.elicited.map(|elicited| elicitation::answered(elicited, &self.server.fingerprint)) {
+                None | Some(Ok(Next::Ended)) => elicitation::first(&self.server.fingerprint),
+                Some(Ok(Next::Again(resumption))) => resumption,
+                Some(Ok(Next::Ask(asked))) => return Err(EndRun::InputRequired(asked)),
+                Some(Err(why)) => return Ok(self.failed(&elicitation::refusal(&why))),
+            };
         loop {
             let connected = tokio::select! {
                 connected = self.server.connect() => connected,
@@ -203,20 +214,32 @@ impl McpCall {
             if !self.is_as_prepared() {
                 return Ok(ToolAnswer::failed(withheld(self.server.name(), &self.tool)));
             }
-            match self.once(&link, &options).await {
-                Ok(result) => {
-                    let names = (self.server.name(), self.tool.as_str());
-                    return Ok(result::answer(self.server.home(), names, &result).await);
-                }
+            let params = elicitation::params(&self.tool, &self.arguments, &resumption);
+            let stop = (&options.cancel, &options.live);
+            match self.server.call(&link, params, stop, &options.questions).await {
+                Ok(Called { result, refused }) => match elicitation::next(self.server.name(), &result, &resumption) {
+                    Ok(Next::Ended) => {
+                        let names = (self.server.name(), self.tool.as_str());
+                        let pictures = Some((&self.server.shared.keep_pictures, &self.session));
+                        let files = ResultFiles { home: self.server.home(), pictures };
+                        let mut answer = result::answer(files, names, &result).await;
+                        for why in refused {
+                            answer.text.push_str(&format!("\n[{}]", elicitation::refusal(&why)));
+                        }
+                        return Ok(answer);
+                    }
+                    Ok(Next::Ask(asked)) => return Err(EndRun::InputRequired(asked)),
+                    Ok(Next::Again(again)) => {
+                        resumption = again;
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                    Err(why) => return Ok(self.failed(&elicitation::refusal(&why))),
+                },
                 Err(RequestError::Cancelled) => return Err(cancelled()),
                 Err(RequestError::Lost(_)) if self.may_repeat() && !repeated => repeated = true,
                 Err(error) => return Ok(self.failed(&explained(&error))),
             }
         }
-    }
-
-    async fn once(&self, link: &Link, options: &RunOptions<'_>) -> Result<Value, RequestError> {
-        self.server.call(link, (&self.tool, &self.arguments), (&options.cancel, &options.live)).await
     }
 
     /// Returns whether the tool is still what the policy and the person have decided on: a start lists it again.

@@ -1,8 +1,11 @@
+import type { Answer } from '@/api/approvals'
 import { useApprovals } from '@/api/queries'
+import type { Approval } from '@/api/types'
 import type { Step } from '@/thread/model'
 import { AllowStep } from './AllowStep'
 import { ApprovalCard } from './ApprovalCard'
 import { answer, tryOut } from './actions'
+import { ElicitationCard } from './ElicitationCard'
 import { goOn } from './goOn'
 import { useAllowStep } from './step'
 
@@ -24,24 +27,36 @@ export default function Waiting({ workId, steps }: Props) {
   const shown = approvals
     .filter(approval => approval.work_id === workId && open.includes(approval.call_id))
     .sort((a, b) => open.indexOf(a.call_id) - open.indexOf(b.call_id))
-  const step = useAllowStep(workId, shown)
+  const calls = shown.filter(({ shown }) => !shown.elicitation)
+  const step = useAllowStep(workId, calls)
+  const give = async (approval: Approval, given: Answer) => {
+    const problem = await answer(approval, given)
+    if (problem === null) goOn(approval.id)
+    return problem
+  }
   return (
     <>
-      {shown.map(approval => (
-        <ApprovalCard
-          key={approval.id}
-          approval={approval}
-          onAnswer={async given => {
-            const problem = await answer(approval, given)
-            if (problem === null) goOn(approval.id)
-            return problem
-          }}
-          onTryOut={() => tryOut(approval)}
-          takesFocus={waitsInComposer}
-          answering={step.busy}
-        />
-      ))}
-      {shown.length > 1 && <AllowStep count={shown.length} {...step} />}
+      {shown.map(approval =>
+        approval.shown.elicitation ? (
+          <ElicitationCard
+            key={approval.id}
+            approval={approval}
+            asked={approval.shown.elicitation}
+            onAnswer={given => give(approval, given)}
+            takesFocus={waitsInComposer}
+          />
+        ) : (
+          <ApprovalCard
+            key={approval.id}
+            approval={approval}
+            onAnswer={given => give(approval, given)}
+            onTryOut={() => tryOut(approval)}
+            takesFocus={waitsInComposer}
+            answering={step.busy}
+          />
+        ),
+      )}
+      {calls.length > 1 && <AllowStep count={calls.length} {...step} />}
     </>
   )
 }

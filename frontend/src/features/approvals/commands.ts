@@ -7,7 +7,8 @@ import { approvalCards } from './cards'
 const pending = () => queryClient.getQueryData<Approval[]>(keys.approvals) ?? []
 
 /** The pending calls of the step that has waited longest. */
-const oldestStep = (): Approval[] => pending().filter(({ work_id }) => work_id === pending()[0]?.work_id)
+const oldestStep = (): Approval[] =>
+  pending().filter(({ work_id, shown }) => work_id === pending()[0]?.work_id && !shown.elicitation)
 
 /** Answers the oldest pending call. */
 const answerOldest = (decision: 'approve' | 'deny') => ({

@@ -6,6 +6,7 @@ import {
   FilePlus,
   Globe,
   type LucideIcon,
+  MessageCircleQuestion,
   SquareTerminal,
   Trash2,
   Wrench,
@@ -27,6 +28,12 @@ export function kindOf(approval: Approval, t: Translate): CallKind {
   const { tool, effect, shown } = approval
   const path = shown.path && shownPath(shown.path)
   const n = linesOf(shown.command)
+  if (shown.elicitation)
+    return {
+      title: t('elicitTitle', { server: shown.elicitation.server }),
+      icon: MessageCircleQuestion,
+      language: '',
+    }
   if (tool === 'bash') {
     const commands = commandsOf(approval).length || 1
     return { title: t('callRuns', { n: commands }), icon: SquareTerminal, language: 'bash' }

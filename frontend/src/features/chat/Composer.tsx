@@ -5,6 +5,7 @@ import { keysOf } from '@/app/chords'
 import { FilesButton } from '@/components/FilesButton'
 import { Button } from '@/components/ui/Button'
 import type { Attaching } from '@/features/attach/useAttaching'
+import { useOffers } from '@/features/mcp/useOffers'
 import { useT } from '@/lib/i18n'
 import { useComposition } from '@/lib/ime'
 import { useMedia, useScreenKeys } from '@/lib/useMedia'
@@ -61,7 +62,9 @@ export function Composer(props: Props) {
     if (around) around.style.height = ''
   }, [input, text])
 
+  const offers = useOffers({ input, text, onText, onFiles: attaching.onFiles })
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+    if (offers.onKeyDown(event)) return
     const bare = !event.shiftKey && !event.altKey && !event.ctrlKey && !event.metaKey
     if (event.key === 'ArrowUp' && bare && !something && onEditLast && !composition.owns(event)) {
       event.preventDefault()
@@ -87,7 +90,8 @@ export function Composer(props: Props) {
         if (ready) onSend('next')
       }}
     >
-      <div className="rounded-[18px] border bg-card p-2 shadow-(--shadow) transition-colors focus-within:border-accent">
+      <div className="relative rounded-[18px] border bg-card p-2 shadow-(--shadow) transition-colors focus-within:border-accent">
+        {offers.list}
         {attaching.chips}
         <textarea
           ref={input}
@@ -101,6 +105,7 @@ export function Composer(props: Props) {
           onChange={event => onText(event.target.value)}
           onKeyDown={onKeyDown}
           onPaste={event => attaching.onPaste(event.clipboardData) && event.preventDefault()}
+          {...offers.attributes}
           {...composition.handlers}
           className="scroll block max-h-[38dvh] w-full resize-none bg-transparent px-2 py-1.5 text-(length:--reading) outline-none max-md:text-[16px] pointer-coarse:min-h-11 pointer-coarse:py-2 pointer-coarse:text-[16px]"
         />

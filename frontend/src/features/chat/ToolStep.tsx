@@ -13,6 +13,7 @@ import { arrivedAt } from './Times'
 import { rendererOfTool } from './tools'
 import { Verdict } from './Verdict'
 
+const Elicited = onDemand(() => import('./Elicited'))
 const JobOfCall = onDemand(() => import('@/features/jobs/JobOfCall'))
 const LiveOutput = onDemand(() => import('./LiveOutput'))
 
@@ -77,6 +78,7 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
       >
         <div className="ms-6 me-1 my-1 space-y-2">
           <Verdict verdict={step.verdict} />
+          {step.elicited && <Elicited answers={step.elicited} />}
           <Details id={id} step={step} />
         </div>
       </Disclosure>

@@ -21,6 +21,7 @@ export const approvals = {
   modePlan: 'Plan',
   modeAsk: 'Ask',
   modeSandboxed: 'Sandboxed',
+  mcpOff: '{n} MCP {n|server|servers} off',
   allowOldest: 'Allow oldest request once',
   allowStep: 'Allow all requests of the step once',
   deny: 'Deny',

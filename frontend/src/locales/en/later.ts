@@ -6,6 +6,7 @@ import { config } from './config'
 import { connect } from './connect'
 import { conversation } from './conversation'
 import { editor } from './editor'
+import { elicitation } from './elicitation'
 import { git } from './git'
 import { mcp } from './mcp'
 import { members } from './members'
@@ -34,6 +35,7 @@ export const later = {
   ...connect,
   ...conversation,
   ...editor,
+  ...elicitation,
   ...git,
   ...mcp,
   ...members,

@@ -3,6 +3,11 @@ export const mcp = {
   mcpServers: 'MCP servers',
   mcpServersHint:
     'Programs and services with tools for the agent. Each one is started only after you have confirmed it, and the model reads only tools that you have trusted.',
+  mcpResources: 'Resources of MCP servers',
+  mcpPrompts: 'Prompts of MCP servers',
+  mcpPromptUse: 'Put into the message',
+  mcpIsOn: 'On in this conversation',
+  mcpIsOff: 'Off in this conversation',
   mcpAdd: 'Add MCP servers',
   mcpPaste: 'Configuration',
   mcpPasteHint: 'The mcpServers object of a README, as JSON. Nothing is started yet.',

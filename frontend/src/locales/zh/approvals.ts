@@ -22,6 +22,7 @@ export const approvals: Record<keyof typeof en, string> = {
   modePlan: '计划',
   modeAsk: '询问',
   modeSandboxed: '沙箱',
+  mcpOff: '{n} 个 MCP 服务器已关闭',
   allowOldest: '允许最早的请求（一次）',
   allowStep: '允许此步骤的所有请求（一次）',
   deny: '拒绝',

@@ -12,6 +12,7 @@ import { connect } from './connect'
 import { context } from './context'
 import { conversation } from './conversation'
 import { editor } from './editor'
+import { elicitation } from './elicitation'
 import { files } from './files'
 import { general } from './general'
 import { git } from './git'
@@ -76,6 +77,7 @@ export const zh: Record<keyof Words, string> = {
   ...queue,
   ...skills,
   ...editor,
+  ...elicitation,
   ...files,
   ...git,
   ...keyboard,

@@ -3,6 +3,11 @@ export const mcp = {
   mcpServers: 'MCP 服务器',
   mcpServersHint:
     '为智能体提供工具的程序和服务。每个服务器都要经你确认后才会启动，模型只能读到你信任的工具。',
+  mcpResources: 'MCP 服务器的资源',
+  mcpPrompts: 'MCP 服务器的提示词',
+  mcpPromptUse: '放入消息',
+  mcpIsOn: '在此对话中开启',
+  mcpIsOff: '在此对话中关闭',
   mcpAdd: '添加 MCP 服务器',
   mcpPaste: '配置',
   mcpPasteHint: 'README 中的 mcpServers 对象（JSON）。此时不会启动任何程序。',
