@@ -30,6 +30,8 @@ const SERVERS: &str = "mcpServers";
 const FOLDERS: &str = "storage/mcp";
 const LISTS: &str = "storage/mcp-lists";
 const PACKAGES: &str = "storage/mcp-packages";
+/// Where packages are cached while one is installed, in its folder.
+pub const PACKAGE_CACHE: &str = ".cache";
 /// Maximum bytes of a file of a package that is read.
 const MAX_PACKAGE_FILE: u64 = 16 << 20;
 const SIGN_INS: &str = "storage/mcp-sign-ins";
@@ -159,11 +161,23 @@ impl Home {
     pub fn fresh_mcp_package(&self, server: &str, version: &str) -> Result<PathBuf, StoreError> {
         self.remove_mcp_package(server, version)?;
         let folder = package_folder(server, version);
-        self.private_folder(&folder)?;
+        let mut builder = DirBuilder::new();
+        // Its program may run as another user than the one that installs it; storage/ is closed to others all the same.
+        builder.mode(0o755).recursive(true);
+        self.root().create_dir_with(&folder, &builder).map_err(StoreError::io(format!("making {folder}")))?;
         let root = self.root().open_dir(&folder).map_err(StoreError::io(format!("making {folder}")))?;
         atomic::replace(&root, "package.json", b"{\"private\": true}\n", 0o644)
             .map_err(StoreError::io(format!("making {folder}")))?;
         Ok(self.path().join(folder))
+    }
+
+    /// Removes what the installation of a package has left behind and nothing needs.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be removed.
+    pub fn tidy_mcp_package(&self, server: &str, version: &str) -> Result<(), StoreError> {
+        let cache = format!("{}/{PACKAGE_CACHE}", package_folder(server, version));
+        gone(self.root().remove_dir_all(&cache)).map_err(StoreError::io(format!("removing {cache}")))
     }
 
     /// Removes a version of a server's package.

@@ -14,7 +14,7 @@ use crate::domain::FolderOwner;
 use crate::domain::mcp::{BadMcpEntry, McpPackage};
 use crate::domain::visible::visible;
 use crate::sandbox::{Exit, Job, Network, Sandbox};
-use crate::store::{Home, sha256};
+use crate::store::{Home, PACKAGE_CACHE, sha256};
 
 /// How long an installation may take.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(300);
@@ -50,6 +50,9 @@ impl McpServers {
         let fetched = fetch(sandbox, (&package, folder), registry).await;
         let read = spawn_blocking(move || {
             let found = fetched.and_then(|()| program(&home, &server, &package));
+            if let Err(error) = home.tidy_mcp_package(&server, &package.version) {
+                tracing::warn!(%error, "the cache of an installation stays");
+            }
             match found {
                 Ok((program, lock)) => {
                     package.lock = lock;
@@ -75,7 +78,7 @@ async fn fetch(
     let options = ["--ignore-scripts", "--save-exact", "--no-audit", "--no-fund", "--loglevel=error"];
     let argv = ["npm", "install"].into_iter().chain(options).chain(["--", &wanted]).map(str::to_owned).collect();
     let mut env = vec![("npm_config_update_notifier".to_owned(), "false".to_owned())];
-    env.push(("npm_config_cache".to_owned(), folder.join(".cache").display().to_string()));
+    env.push(("npm_config_cache".to_owned(), folder.join(PACKAGE_CACHE).display().to_string()));
     env.extend(registry.map(|registry| ("npm_config_registry".to_owned(), registry)));
     let job = Job {
         argv,

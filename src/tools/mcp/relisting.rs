@@ -6,13 +6,18 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
 
+use tokio::task::AbortHandle;
+
 use super::server::{Server, ServerState};
 
 /// How long a list counts without a new look.
 const FRESH: Duration = Duration::from_secs(300);
 
 /// A look at the list of a server, for which several exchanges can wait.
-pub type Relisting = future::Shared<BoxFuture<'static, ()>>;
+pub struct Relisting {
+    task: AbortHandle,
+    end: future::Shared<BoxFuture<'static, ()>>,
+}
 
 /// Why the tools of a server should be listed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +42,14 @@ impl Server {
     /// Begins to list the tools of a running server again, unless that is under way. Dropping the future does not end it.
     pub fn relist(self: &Arc<Self>) -> impl Future<Output = ()> + Send + 'static {
         let mut relisting = self.relisting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(under_way) = relisting.as_ref().filter(|under_way| under_way.peek().is_none()) {
-            return under_way.clone();
+        if let Some(under_way) = relisting.as_ref().filter(|under_way| !under_way.task.is_finished()) {
+            return under_way.end.clone();
         }
         let this = self.clone();
         let task = tokio::spawn(async move { this.listed_again().await });
-        let shared = task.map(drop).boxed().shared();
-        *relisting = Some(shared.clone());
-        shared
+        let (handle, end) = (task.abort_handle(), task.map(drop).boxed().shared());
+        *relisting = Some(Relisting { task: handle, end: end.clone() });
+        end
     }
 
     async fn listed_again(&self) {
