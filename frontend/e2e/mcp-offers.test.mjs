@@ -50,7 +50,7 @@ for (const { look, given, small } of LOOKS)
     await shot(page, `mcp-resources-${look}`)
     assert.deepEqual(await faults(page), [])
     await composer(page).press('Enter')
-    await expect(page.getByText('pets-1.txt')).toBeVisible()
+    await expect(page.locator('bdi', { hasText: 'pets-1.txt' })).toBeVisible()
     await expect(composer(page)).toHaveValue('About ')
 
     await composer(page).fill('')
