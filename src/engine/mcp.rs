@@ -12,7 +12,7 @@ use super::{EngineError, Tenant, blocking};
 use crate::config::{Environment, process_variables};
 use crate::domain::ToolAnswer;
 use crate::domain::mcp::{BadMcpEntry, McpEntry, McpRules, check_name};
-use crate::store::{Home, TrustedBy};
+use crate::store::TrustedBy;
 use crate::tokens::Counter;
 use crate::tools::mcp::{
     McpParts, McpServers, NewPackage, OfferedTools, ServerView, SignInAddress, SignInAnswer, SignInFailed, new_package,

@@ -195,13 +195,13 @@ impl McpCall {
     async fn called(&self, options: RunOptions<'_>) -> Result<ToolAnswer, EndRun> {
         let cancelled = || EndRun::Cancelled { text: String::new(), egress_attempts: EgressAttempts::default() };
         let mut repeated = false;
-        let mut resumption =
-            match options.elicited.map(|elicited| elicitation::answered(elicited, &self.server.fingerprint)) {
-                None | Some(Ok(Next::Ended)) => elicitation::first(&self.server.fingerprint),
-                Some(Ok(Next::Again(resumption))) => resumption,
-                Some(Ok(Next::Ask(asked))) => return Err(EndRun::InputRequired(asked)),
-                Some(Err(why)) => return Ok(self.failed(&elicitation::refusal(&why))),
-            };
+        let fingerprint = self.server.current().confirmation.fingerprint;
+        let mut resumption = match options.elicited.map(|elicited| elicitation::answered(elicited, &fingerprint)) {
+            None | Some(Ok(Next::Ended)) => elicitation::first(&fingerprint),
+            Some(Ok(Next::Again(resumption))) => resumption,
+            Some(Ok(Next::Ask(asked))) => return Err(EndRun::InputRequired(asked)),
+            Some(Err(why)) => return Ok(self.failed(&elicitation::refusal(&why))),
+        };
         loop {
             let connected = tokio::select! {
                 connected = self.server.connect() => connected,
