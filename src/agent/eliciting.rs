@@ -258,7 +258,8 @@ impl CallRunner<'_> {
             recorder.start_call(call.index, call.request).await?;
             let elicited = answered.and_then(|answered| answered.elicited);
             // Nobody waits for the answer if the question was withdrawn.
-            let _ = answer.send(elicited.unwrap_or_else(|| ElicitationAnswer::of(ElicitationAction::Cancel)));
+            let _ =
+                answer.send(elicited.map_or_else(|| ElicitationAnswer::of(ElicitationAction::Cancel), |given| *given));
         }
     }
 }
@@ -307,7 +308,7 @@ fn given(answered: Option<RecordedAnswer>) -> Result<(Elicitation, ElicitationAn
             hash,
             ..
         }) => {
-            return Ok((*asked, answer, hash));
+            return Ok((*asked, *answer, hash));
         }
         Some(answered) => (answered.decision, answered.reason),
         None => (Decision::Cancelled, None),

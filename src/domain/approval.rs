@@ -221,7 +221,7 @@ pub struct ApprovalAnswer {
     pub hash: String,
     /// The answer to what a server asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub elicited: Option<ElicitationAnswer>,
+    pub elicited: Option<Box<ElicitationAnswer>>,
 }
 
 impl ApprovalAnswer {
@@ -249,7 +249,7 @@ pub struct RecordedAnswer {
     pub shown: Option<Shown>,
     /// The answer to what a server asked for; kept until the call starts again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub elicited: Option<ElicitationAnswer>,
+    pub elicited: Option<Box<ElicitationAnswer>>,
 }
 
 impl RecordedAnswer {

@@ -404,7 +404,7 @@ impl Session {
         let elicitation = shown.as_ref().and_then(|shown| shown.elicitation.as_deref());
         if let (Some(elicitation), Some(answer)) = (elicitation, &answer.elicited) {
             let (server, message) = (elicitation.server.clone(), elicitation.message.clone());
-            let answer = answer.clone();
+            let answer = (**answer).clone();
             call.elicitations.push(RecordedElicitation { id: approval_id.to_owned(), server, message, answer });
         }
         let answered = RecordedAnswer { asked, shown, ..RecordedAnswer::of(approval_id, answer) };

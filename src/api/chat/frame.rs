@@ -297,7 +297,7 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
             scope: answer.scope,
             reason: answer.reason.clone(),
             arguments: answer.arguments.clone(),
-            elicited: answer.elicited.clone(),
+            elicited: answer.elicited.as_deref().cloned(),
         },
         Event::SegmentStarted { segment, .. } => {
             if *segment == 0 {

@@ -305,5 +305,5 @@ fn elicited(elicitation: &Elicitation, wish: ApprovalResponse, hash: &str) -> Re
         ApprovalResponse::Approve(_) => return Err(AnswerRefused::FormNeeded),
         ApprovalResponse::Always | ApprovalResponse::AlwaysHost => return Err(AnswerRefused::FormNeverAlways),
     };
-    Ok(ApprovalAnswer { elicited: Some(answer), ..ApprovalAnswer::no(decision, None, hash) })
+    Ok(ApprovalAnswer { elicited: Some(Box::new(answer)), ..ApprovalAnswer::no(decision, None, hash) })
 }
