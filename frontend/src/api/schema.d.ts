@@ -889,6 +889,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/mcp-packages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Installs a package of npm as an MCP server. Requires the page's secret.
+         * @description The package is fetched once, in the sandbox and without running its scripts. The entry of the server waits to be confirmed.
+         */
+        post: operations["tools_install_mcp_package"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mcp-sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ends a sign-in to an MCP server with what the browser has brought back. Requires the page's secret. */
+        post: operations["tools_finish_mcp_sign_in"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/mcp/{name}": {
         parameters: {
             query?: never;
@@ -899,7 +936,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Removes an MCP server, with what was trusted of it. Requires the page's secret. */
+        /** Removes an MCP server, with what was trusted of it and the files of its program. Requires the page's secret. */
         delete: operations["tools_remove_mcp_server"];
         options?: never;
         head?: never;
@@ -918,6 +955,28 @@ export interface paths {
         /** Calls a tool of a confirmed server for the person. Requires the page's secret. */
         post: operations["tools_call_mcp_tool"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mcp/{name}/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begins a sign-in to a remote MCP server. Requires the page's secret.
+         * @description The person opens the address that is returned. The authorization server leads the browser back to the page of this server,
+         *     which ends the sign-in with `POST /api/mcp-sign-in`, within 10 minutes.
+         */
+        post: operations["tools_begin_mcp_sign_in"];
+        /** Signs out of a remote MCP server: its tokens are removed. Requires the page's secret. */
+        delete: operations["tools_end_mcp_sign_in"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1002,6 +1061,26 @@ export interface paths {
         put?: never;
         /** Reads a resource of a confirmed server as text, so that it can be attached to a message. Requires the page's secret. */
         post: operations["tools_read_mcp_resource"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mcp/{name}/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Sets when the tools of an MCP server are loaded, and the rules for their calls. Requires the page's secret.
+         * @description An entry that was confirmed stays so.
+         */
+        put: operations["tools_set_mcp_rules"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3242,6 +3321,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/oauth/client.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tells authorization servers who miniclaw is, for those that take the address of this document as the id of a client
+         *     (`oauth.client_id`).
+         */
+        get: operations["tools_oauth_client"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/chat/completions": {
         parameters: {
             query?: never;
@@ -3816,6 +3915,15 @@ export interface components {
             max_tokens?: number | null;
             /** @description Names of MCP servers whose tools it does not get. Those of all other servers it gets as the server's settings say. */
             mcp_off?: string[];
+        };
+        /** @description A client of authorization servers, with the names of RFC 7591. */
+        ClientMetadata: {
+            client_id: string;
+            client_name: string;
+            redirect_uris: string[];
+            grant_types: string[];
+            response_types: string[];
+            token_endpoint_auth_method: string;
         };
         /** @description As whom a person's commands run, or why they are left out. */
         CommandsInfo: {
@@ -6039,10 +6147,17 @@ export interface components {
             text: string;
         };
         /**
+         * @description How the program of a server is confined.
+         * @enum {string}
+         */
+        McpFence: "standard" | "strict" | "off" | "remote" | "no_programs";
+        /**
          * @description Whether requests define the tools of a server.
          * @enum {string}
          */
         McpLoad: "auto" | "always" | "deferred" | "never";
+        /** @enum {string} */
+        McpPolicy: "allow" | "ask" | "deny" | "unattended";
         McpPromptRequest: {
             name: string;
             /** @description SHA-256 of the definition that the person has seen. */
@@ -6057,6 +6172,32 @@ export interface components {
         };
         McpResources: {
             resources: components["schemas"]["ResourceView"][];
+        };
+        /** @description What a person may set of a server without looking at its entry again. */
+        McpRules: {
+            /** @default null */
+            policy: components["schemas"]["McpPolicy"] | null;
+            /**
+             * @description The rules for single tools, by their names at the server.
+             * @default {}
+             */
+            tools: {
+                [key: string]: components["schemas"]["McpPolicy"];
+            };
+            /** @default auto */
+            load: components["schemas"]["McpLoad"];
+        };
+        /** @description An MCP server: whether it can be used, and how its program is confined. */
+        McpServerInfo: {
+            name: string;
+            /** @description Whether a person has confirmed its entry. */
+            confirmed: boolean;
+            status: components["schemas"]["ServerStatus"];
+            fence: components["schemas"]["McpFence"];
+            /** @description Number of tools that a person has trusted. */
+            trusted_tools: number;
+            /** @description Why it failed last; for the page only, because it may quote the server. */
+            error?: string | null;
         };
         McpServerList: {
             servers: components["schemas"]["ServerView"][];
@@ -6310,6 +6451,14 @@ export interface components {
             /** @description Relative to the project's root. The folders above it are made too. */
             path: string;
         };
+        NewMcpPackage: {
+            /** @description `npm:NAME@VERSION`, with exactly one version. */
+            package: string;
+            /** @description The name of the server; without it, the last part of that of the package. */
+            name?: string | null;
+            /** @description Arguments of its program; without them, those of the server with this name stay. */
+            args?: string[] | null;
+        };
         NewMcpServers: {
             /** @description Entries by the names of servers, in the form that other programs use. */
             mcpServers: Record<string, never>;
@@ -6553,6 +6702,13 @@ export interface components {
             known: components["schemas"]["KnownProvider"][];
             /** @description Id of the model that is used by default; null leaves it to the server. */
             default_model?: string | null;
+        };
+        /** @description A package in the version that the entry names. */
+        PackageView: {
+            name: string;
+            version: string;
+            /** @description The version that was confirmed before, if it is another one. */
+            confirmed?: string | null;
         };
         /** @description One page of a list. */
         Page_UploadedFile: {
@@ -7479,7 +7635,7 @@ export interface components {
             usage?: components["schemas"]["Usage"] | null;
         };
         /** @enum {string} */
-        ServerStatus: "unconfirmed" | "stopped" | "starting" | "running" | "failed" | "broken";
+        ServerStatus: "unconfirmed" | "stopped" | "starting" | "running" | "failed" | "needs_sign_in" | "broken";
         ServerView: {
             name: string;
             status: components["schemas"]["ServerStatus"];
@@ -7494,10 +7650,15 @@ export interface components {
             sha256: string;
             /** @description Whether another version of the entry was confirmed before. */
             changed: boolean;
-            load: components["schemas"]["McpLoad"];
+            /** @description What a person may change without another confirmation. */
+            rules: components["schemas"]["McpRules"];
             remote: boolean;
             /** @description Sandbox level of its program; absent for a remote server, and where no program runs. */
             level?: string | null;
+            package?: components["schemas"]["PackageView"] | null;
+            sign_in?: components["schemas"]["SignInState"] | null;
+            /** @description Whether a person has begun to sign in and has not come back yet. */
+            signing_in: boolean;
             era?: components["schemas"]["Era"] | null;
             /** @description All tools that it lists, trusted or not. */
             tools: components["schemas"]["ToolView"][];
@@ -7665,8 +7826,32 @@ export interface components {
             rehearsal?: components["schemas"]["Rehearsed"] | null;
             elicitation?: components["schemas"]["Elicitation"] | null;
         };
+        /** @description Where a person signs in. */
+        SignInAddress: {
+            /** @description Address to open in a browser. */
+            authorization_url: string;
+            /** @description The authorization server. */
+            issuer: string;
+            /** @description The scopes that are asked for; empty if the authorization server decides. */
+            scopes: string[];
+        };
+        /** @description What the browser brings back from the authorization server. */
+        SignInAnswer: {
+            state: string;
+            code?: string | null;
+            /** @description Why the authorization server refused. */
+            error?: string | null;
+            /** @description The authorization server, as it names itself. */
+            iss?: string | null;
+        };
+        /**
+         * @description Whether a person has signed in to a server, as far as is known.
+         * @enum {string}
+         */
+        SignInState: "not_asked" | "needed" | "expired" | "signed_in" | "more_scopes";
         SignedIn: {
-            signed_in: boolean;
+            /** @description The MCP server that the person has signed in to. */
+            name: string;
         };
         /** @description The size of a home, measured at most once in ten minutes. */
         SizeOfHome: {
@@ -7734,6 +7919,8 @@ export interface components {
             tools: components["schemas"]["ToolInfo"][];
             sandbox: components["schemas"]["SandboxInfo"];
             commands?: components["schemas"]["CommandsInfo"] | null;
+            /** @description The MCP servers that are configured. */
+            mcp: components["schemas"]["McpServerInfo"][];
             skills: number;
             /** @description Warnings about the configuration and the home, as English sentences. */
             problems: string[];
@@ -10487,9 +10674,114 @@ export interface operations {
             };
         };
     };
-    tools_remove_mcp_server: {
+    tools_install_mcp_package: {
         parameters: {
             query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewMcpPackage"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServerList"];
+                };
+            };
+            /** @description bad_mcp_entry */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description mcp_failed */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tools_finish_mcp_sign_in: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignInAnswer"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedIn"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description no_mcp_sign_in */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description mcp_failed */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tools_remove_mcp_server: {
+        parameters: {
+            query?: {
+                /** @description Keep the files of its program, in `storage/mcp/{name}`. */
+                keep_files?: boolean;
+            };
             header: {
                 "X-Miniclaw-Secret": string;
             };
@@ -10509,6 +10801,14 @@ export interface operations {
                 };
             };
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10541,6 +10841,86 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["McpCallResult"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description mcp_failed */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tools_begin_mcp_sign_in: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInAddress"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description mcp_failed */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tools_end_mcp_sign_in: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServerList"];
                 };
             };
             403: {
@@ -10770,6 +11150,67 @@ export interface operations {
             };
             /** @description mcp_failed */
             502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tools_set_mcp_rules: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["McpRules"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["McpServerList"];
+                };
+            };
+            /** @description bad_mcp_entry */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description mcp_changed */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14921,7 +15362,10 @@ export interface operations {
     };
     chat_interrupt: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Stops only this work; if its message waits in the queue, it is removed. */
+                work_id?: string | null;
+            };
             header?: never;
             path: {
                 id: string;
@@ -16659,6 +17103,25 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tools_oauth_client: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClientMetadata"];
                 };
             };
         };
