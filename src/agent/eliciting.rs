@@ -110,9 +110,18 @@ impl CallRunner<'_> {
             recorder.fact(finished(recorder, &wanted.request, &ended)).await?;
             fatal = ended.fatal.or(fatal);
         }
-        for (wanted, ended) in asking {
-            let Some(call) = eliciting.iter().find(|call| call.index == wanted.index) else { continue };
-            let ended = self.repeated(*call, ended, (&mut *recorder, &mut *rehearsals)).await?;
+        // All questions are recorded before a person is waited for.
+        let mut asked = Vec::new();
+        for (wanted, mut ended) in asking {
+            let call = eliciting.iter().find(|call| call.index == wanted.index);
+            let (Some(call), Some(elicitation)) = (call, ended.elicitation.take()) else { continue };
+            record_later(call.rest, recorder).await?;
+            let approval = self.elicit(*call, *elicitation, recorder).await?;
+            asked.push((wanted, *call, approval.id));
+        }
+        for (wanted, call, approval) in asked {
+            let ended = self.continued(call, &approval, (&mut *recorder, &mut *rehearsals)).await?;
+            let ended = self.repeated(call, ended, (&mut *recorder, &mut *rehearsals)).await?;
             recorder.fact(finished(recorder, &wanted.request, &ended)).await?;
             fatal = ended.fatal.or(fatal);
         }

@@ -31,7 +31,7 @@ pub struct McpServerList {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct RemoveMcpQuery {
-    /// Keep the files of its program, in `storage/mcp/{name}`.
+    /// Keep its package and the files of its program (`storage/mcp-packages/{name}`, `storage/mcp/{name}`).
     #[serde(default)]
     keep_files: bool,
 }

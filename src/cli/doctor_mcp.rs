@@ -31,7 +31,10 @@ fn line((name, entry): (&str, &Value), (home, level): (&Home, Level), running: O
     let trust = home.mcp_trust(name);
     let is_confirmed = trust.get("").is_some_and(|own| own.contains(&sha256(parsed.confirmed.as_bytes())));
     let confirmed = match is_confirmed {
-        true => format!("confirmed, {} tools trusted", trust.len() - 1),
+        true => match trust.len() - 1 {
+            1 => "confirmed, 1 tool trusted".to_owned(),
+            tools => format!("confirmed, {tools} tools trusted"),
+        },
         false => format!("not confirmed: miniclaw mcp trust {shown}"),
     };
     let fence = match (&parsed.transport, level) {

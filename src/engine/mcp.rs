@@ -184,19 +184,18 @@ impl Tenant {
     /// Returns [`McpRefused::Unknown`] if there is no such server, and [`McpRefused::BadEntry`] if its entry is too long then.
     pub async fn set_mcp_rules(&self, name: &str, rules: McpRules, by: TrustedBy) -> Result<(), McpRefused> {
         let unknown = || McpRefused::Unknown(name.to_owned());
-        let was_confirmed = self.mcp.is_confirmed(name).await;
         let (home, wanted) = (self.home.clone(), name.to_owned());
         let found = blocking(move || Ok(home.mcp_entry(&wanted))).await?.ok_or_else(unknown)?;
-        let before = self.mcp.entry(name).await.ok_or_else(unknown)?.1;
+        let current = self.mcp.current(name).await.ok_or_else(unknown)?;
         let changed = rules.applied_to(&found);
         let bad = |why| McpRefused::BadEntry { name: name.to_owned(), why };
         let [read, parsed] = [&found, &changed].map(|entry| McpEntry::parse(name, entry));
         let (read, parsed) = (read.map_err(bad)?, parsed.map_err(bad)?);
-        if read.confirmed != before {
+        if read.confirmed != current.confirmed {
             return Err(McpRefused::Changed);
         }
         self.tree.set_mcp_entries(self.claim, vec![(name.to_owned(), changed)]).await.map_err(EngineError::from)?;
-        if was_confirmed {
+        if current.confirmation.is_confirmed {
             let trusted = (name.to_owned(), parsed.confirmed);
             self.tree.trust_mcp_entry(self.claim, trusted, by).await.map_err(EngineError::from)?;
         }
@@ -263,11 +262,11 @@ impl Tenant {
     /// # Errors
     /// Returns [`McpRefused::Changed`] if it is another version now. That the server does not start is no error.
     pub async fn trust_mcp_server(&self, name: &str, seen: &str, by: TrustedBy) -> Result<(), McpRefused> {
-        let (sha256, text) = self.mcp.entry(name).await.ok_or_else(|| McpRefused::Unknown(name.to_owned()))?;
-        if sha256 != seen {
+        let current = self.mcp.current(name).await.ok_or_else(|| McpRefused::Unknown(name.to_owned()))?;
+        if current.confirmation.fingerprint != seen {
             return Err(McpRefused::Changed);
         }
-        let trusted = (name.to_owned(), text);
+        let trusted = (name.to_owned(), current.confirmed);
         self.tree.trust_mcp_entry(self.claim, trusted, by).await.map_err(EngineError::from)?;
         self.mcp.reload().await;
         // A person sees in the list why it does not start.

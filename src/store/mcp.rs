@@ -30,6 +30,8 @@ const SERVERS: &str = "mcpServers";
 const FOLDERS: &str = "storage/mcp";
 const LISTS: &str = "storage/mcp-lists";
 const PACKAGES: &str = "storage/mcp-packages";
+/// Where a version waits while another installation of it takes its place.
+const OLD_PACKAGE: &str = ".old";
 /// Where packages are cached while one is installed, in its folder.
 pub const PACKAGE_CACHE: &str = ".cache";
 /// Maximum bytes of a file of a package that is read.
@@ -169,6 +171,19 @@ impl Home {
         atomic::replace(&root, "package.json", b"{\"private\": true}\n", 0o644)
             .map_err(StoreError::io(format!("making {folder}")))?;
         Ok(self.path().join(folder))
+    }
+
+    /// Puts a version that was installed elsewhere in its place, instead of the one that may be there.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be moved.
+    pub fn put_mcp_package(&self, server: &str, (staged, version): (&str, &str)) -> Result<(), StoreError> {
+        let (from, to) = (package_folder(server, staged), package_folder(server, version));
+        let aside = package_folder(server, OLD_PACKAGE);
+        gone(self.root().remove_dir_all(&aside)).map_err(StoreError::io(format!("removing {aside}")))?;
+        gone(self.root().rename(&to, self.root(), &aside)).map_err(StoreError::io(format!("moving {to}")))?;
+        self.root().rename(&from, self.root(), &to).map_err(StoreError::io(format!("moving {from}")))?;
+        gone(self.root().remove_dir_all(&aside)).map_err(StoreError::io(format!("removing {aside}")))
     }
 
     /// Removes what the installation of a package has left behind and nothing needs.

@@ -172,7 +172,7 @@ async fn cancelled_prompt_leaves_the_queue_only() {
     .await;
     editor.notify("session/cancel", json!({"sessionId": session}));
     assert_eq!(editor.answer(prompt).await["result"]["stopReason"], "cancelled");
-    assert_eq!(server.get(&history).await.ok()["queue"], json!([]));
+    assert!(server.get(&history).await.ok().get("queue").is_none());
     // The page's work goes on to its end.
     world.provider.open_gate("g");
     page.rest().await;
@@ -217,7 +217,7 @@ async fn editor_undoes_and_compresses() {
     }
     let (answer, said) = command(&mut editor, "/compress").await;
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
-    assert!(said.contains("replaced by this summary") && said.contains("Fine."), "{said}");
+    assert!(said.starts_with("Messages replaced by this summary: "), "{said}");
     editor.quit().await;
 }
 

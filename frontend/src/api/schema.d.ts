@@ -10779,7 +10779,7 @@ export interface operations {
     tools_remove_mcp_server: {
         parameters: {
             query?: {
-                /** @description Keep the files of its program, in `storage/mcp/{name}`. */
+                /** @description Keep its package and the files of its program (`storage/mcp-packages/{name}`, `storage/mcp/{name}`). */
                 keep_files?: boolean;
             };
             header: {

@@ -1,5 +1,5 @@
 /** The one function that turns frames into what is on the screen. Reload, live stream and tests all use it. */
-import type { Decision, Frame, Message, StoppedBy, Taint } from '@/api/types'
+import type { Frame, Message, StoppedBy, Taint } from '@/api/types'
 import { keepEnd } from './deltas'
 import { isCovered } from './eventId'
 import {
@@ -14,6 +14,7 @@ import {
   type Thread,
 } from './model'
 import { keptPicture } from './picture'
+import { answered, asked, findStep, putStep } from './steps'
 import { afterCall } from './todo'
 
 type FrameOf<T extends Frame['type']> = Extract<Frame, { type: T }>
@@ -32,35 +33,6 @@ function appendText(entry: AssistantEntry, kind: 'text' | 'thinking', delta: str
       : [...entry.segments, { kind, text: delta }]
   return { ...entry, segments, fresh: false }
 }
-
-const isBefore = (a: Step, b: Step): boolean =>
-  a.place !== undefined &&
-  b.place !== undefined &&
-  (a.place[0] < b.place[0] || (a.place[0] === b.place[0] && a.place[1] < b.place[1]))
-
-/**
- * Adds a step to the last chain, or opens a chain; a step with a known id is replaced in place. Calls that run at the
- * same time may begin in another order than the model requested them: they are shown in that order.
- */
-export function putStep(segments: Segment[], step: Step): Segment[] {
-  const known = segments.findIndex(s => s.kind === 'tools' && s.steps.some(x => x.id === step.id))
-  const home = segments[known]
-  if (home?.kind === 'tools') {
-    return segments.with(known, { kind: 'tools', steps: home.steps.map(x => (x.id === step.id ? step : x)) })
-  }
-  const last = segments.at(-1)
-  return last?.kind === 'tools'
-    ? [...segments.slice(0, -1), { kind: 'tools', steps: inOrder(last.steps, step) }]
-    : [...segments, { kind: 'tools', steps: [step] }]
-}
-
-function inOrder(steps: readonly Step[], step: Step): Step[] {
-  const later = steps.findIndex(other => isBefore(step, other))
-  return steps.toSpliced(later < 0 ? steps.length : later, 0, step)
-}
-
-const findStep = (entry: AssistantEntry, id: string): Step | undefined =>
-  entry.segments.flatMap(s => (s.kind === 'tools' ? s.steps : [])).find(s => s.id === id)
 
 const isOpen = ({ status }: Step): boolean => status === 'running' || status === 'approval'
 
@@ -213,29 +185,6 @@ function addOutput(entry: AssistantEntry, { call_id, text }: FrameOf<'tool_outpu
   return { ...entry, segments: putStep(entry.segments, { ...step, output }) }
 }
 
-/** A call that has run with its changes kept apart keeps its output while it waits. */
-function ask(entry: AssistantEntry, frame: FrameOf<'approval_request'>): AssistantEntry {
-  const { call_id: id, tool, shown } = frame
-  const begun = findStep(entry, id)
-  const step: Step = {
-    id,
-    place: [frame.dialogue, frame.index],
-    tool,
-    input: shown.command ?? shown.path ?? '',
-    arguments: frame.arguments,
-    output: begun?.output ?? '',
-    result: undefined,
-    status: 'approval',
-    durationMs: null,
-    // What a server asks leaves the decision about the call as it is.
-    verdict: shown.elicitation ? (begun?.verdict ?? null) : null,
-    ...(begun?.elicited && { elicited: begun.elicited }),
-    ...(shown.elicitation && { asking: shown.elicitation.server }),
-    undone: false,
-  }
-  return { ...entry, segments: putStep(entry.segments, step), fresh: false }
-}
-
 /** What an allowed call had written before the question: it is not run again unless its input was edited. */
 function outputSoFar(step: Step | undefined): string {
   const goesOn = step?.status === 'running' && step.verdict?.decision === 'approved' && !step.verdict.changed
@@ -250,44 +199,6 @@ function undo(thread: Thread, { call_id, undone }: FrameOf<'undone'>): Thread {
       : entry
   })
   return { ...thread, entries }
-}
-
-const AFTER: Record<Decision, StepStatus> = {
-  approved: 'running',
-  denied: 'denied',
-  expired: 'denied',
-  cancelled: 'cancelled',
-}
-
-/** False for a decision that was added after this page was built. */
-export const isKnownDecision = (decision: Decision): boolean => Object.hasOwn(AFTER, decision)
-
-function answer(entry: AssistantEntry, frame: FrameOf<'approval_result'>): AssistantEntry {
-  const step = findStep(entry, frame.call_id)
-  if (!step) return entry
-  const { elicited } = frame
-  if (elicited) {
-    const { action, content = {} } = elicited
-    const given = { server: step.asking ?? '', action, content }
-    const next: Step = {
-      ...step,
-      status: 'running',
-      asking: undefined,
-      elicited: [...(step.elicited ?? []), given],
-    }
-    return { ...entry, segments: putStep(entry.segments, next) }
-  }
-  const changed = frame.arguments != null
-  const { decision, scope } = frame
-  const next: Step = {
-    ...step,
-    arguments: changed ? frame.arguments : step.arguments,
-    // What an unknown decision leads to is shown by the frames that follow.
-    ...(isKnownDecision(decision)
-      ? { status: AFTER[decision], verdict: { decision, scope, reason: frame.reason ?? null, changed } }
-      : { status: 'running', verdict: null }),
-  }
-  return { ...entry, segments: putStep(entry.segments, next) }
 }
 
 export function advance(thread: Thread, frame: Frame): Thread {
@@ -337,9 +248,9 @@ export function advance(thread: Thread, frame: Frame): Thread {
       })
     }
     case 'approval_request':
-      return editLast(thread, e => ask(e, frame))
+      return editLast(thread, e => asked(e, frame))
     case 'approval_result':
-      return editLast(thread, e => answer(e, frame))
+      return editLast(thread, e => answered(e, frame))
     case 'undone':
       return undo(thread, frame)
     case 'withdrawn':

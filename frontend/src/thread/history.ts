@@ -1,8 +1,9 @@
 /** Builds a thread from the messages of `GET /api/sessions/{id}/history`. */
 import type { Failure, History, Message, ToolCall } from '@/api/types'
-import { attachmentsOf, isKnownDecision, openAssistant, outcomeOf, putStep, queuedOf } from './advance'
+import { attachmentsOf, openAssistant, outcomeOf, queuedOf } from './advance'
 import type { AnswerSource, AssistantEntry, Entry, Outcome, Segment, Step, Thread, Verdict } from './model'
 import { emptyThread, statusOf } from './model'
+import { isKnownDecision, putStep } from './steps'
 
 /** While a call is pending, `approval` is the question; afterwards it is the answer. */
 function verdictOf(call: ToolCall): Verdict | null {

@@ -46,7 +46,7 @@ pub async fn run(agent: &Agent, session: &str, text: &str) -> Result<Option<Stri
         Some(COMPRESS) => {
             let done = agent.client.post(&format!("api/sessions/{session}/compress"), json!({})).await?;
             Ok(Some(format!(
-                "{} messages were replaced by this summary:\n\n{}",
+                "Messages replaced by this summary: {}.\n\n{}",
                 done["archived_count"],
                 text_of(&done["summary"])
             )))

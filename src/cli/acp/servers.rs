@@ -114,15 +114,21 @@ async fn offer(agent: &Agent, id: &str, server: &EditorServer) -> Result<Offered
     let name = &server.name;
     let known = known(agent, name).await?;
     let is_known = known.is_object();
+    if !agent.client.has_secret() {
+        return Err(AcpError::invalid("only the page can decide about MCP servers here"));
+    }
     if is_known && !is_same(&known, &server.entry) {
         return Err(AcpError::invalid("another server has this name here; rename one of them"));
     }
     if is_known && known["status"] != "unconfirmed" {
         return Ok(Offered::Decided);
     }
+    // One that is there already has what it is granted in its entry.
+    let entry = if is_known { entry_in(&known) } else { server.entry.clone() };
     let about = format!(
-        "{}\n\nIts program runs in the sandbox, without the network and without your files, unless you grant them on {}.",
-        visible(&serde_json::to_string_pretty(&server.entry).unwrap_or_default()),
+        "{}\n\nIts program runs in the sandbox, without the network and without your files, unless its entry grants them. You can \
+         change that on {}.",
+        visible(&serde_json::to_string_pretty(&entry).unwrap_or_default()),
         agent.client.page(),
     );
     match ask(agent, id, format!("Use the MCP server {name} of the editor?"), about).await {
@@ -130,9 +136,12 @@ async fn offer(agent: &Agent, id: &str, server: &EditorServer) -> Result<Offered
         Choice::Allowed(_) => return Ok(Offered::Decided),
         Choice::Withdrawn => return Ok(Offered::Withdrawn),
     }
-    agent.client.post("api/mcp", json!({"mcpServers": {name: server.entry}})).await?;
+    if !is_known {
+        agent.client.post("api/mcp", json!({"mcpServers": {name: server.entry}})).await?;
+    }
     let added = self::known(agent, name).await?;
-    if !is_same(&added, &server.entry) {
+    // Exactly what the person was shown.
+    if entry_in(&added) != entry {
         return Err(AcpError::invalid("its entry was changed in the meantime"));
     }
     agent.client.post(&format!("api/mcp/{name}/trust"), json!({"sha256": added["sha256"]})).await?;
@@ -153,7 +162,10 @@ async fn offer_tools(agent: &Agent, id: &str, name: &str) -> Result<Offered, Acp
     let definitions =
         tools.iter().map(|tool| visible(&serde_json::to_string_pretty(&tool["definition"]).unwrap_or_default()));
     let about = definitions.collect::<Vec<_>>().join("\n\n");
-    let title = format!("Let the model read and call these {} tools of {name}?", tools.len());
+    let title = match tools.len() {
+        1 => format!("Let the model read and call this tool of {name}?"),
+        number => format!("Let the model read and call these {number} tools of {name}?"),
+    };
     match ask(agent, id, title, about).await {
         Choice::Allowed(option) if option == USE => {}
         // They can be trusted on the page at any time.
@@ -171,9 +183,14 @@ async fn known(agent: &Agent, name: &str) -> Result<Value, AcpError> {
     Ok(servers.find(|server| server["name"] == name).cloned().unwrap_or_default())
 }
 
+/// Returns the entry of a server of the home, with what it is granted.
+fn entry_in(known: &Value) -> Value {
+    known["entry"].as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
 /// Returns whether a server of the home is started as this entry says. What it is granted here does not matter.
 fn is_same(known: &Value, entry: &Value) -> bool {
-    let mut known: Value = known["entry"].as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let mut known = entry_in(known);
     if let Some(fields) = known.as_object_mut() {
         fields.remove("miniclaw");
     }

@@ -23,6 +23,7 @@ const SECRET: HeaderName = HeaderName::from_static("x-miniclaw-secret");
 
 pub struct Client {
     http: reqwest::Client,
+    has_secret: bool,
     pub(super) base: Url,
 }
 
@@ -54,6 +55,7 @@ impl Client {
         }
         let mut headers = HeaderMap::new();
         let secret = contact.secret.as_deref();
+        let has_secret = secret.is_some();
         let bearer = token.or(secret).map(|token| (AUTHORIZATION, format!("Bearer {token}")));
         let secret = secret.map(|secret| (SECRET, secret.to_owned()));
         for (name, value) in bearer.into_iter().chain(secret) {
@@ -63,7 +65,12 @@ impl Client {
             headers.insert(name, value);
         }
         let http = http_client_builder(&base, headers).connect_timeout(CONNECT_TIMEOUT).build()?;
-        Ok(Self { http, base })
+        Ok(Self { http, has_secret, base })
+    }
+
+    /// Returns whether it has the secret of the server, so that its requests count as those of the page.
+    pub fn has_secret(&self) -> bool {
+        self.has_secret
     }
 
     /// Returns the address of the server's page.

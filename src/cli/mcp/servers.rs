@@ -53,7 +53,7 @@ pub enum McpServersCommand {
     /// Remove a server, with what was trusted of it and the files of its program.
     Remove {
         name: String,
-        /// Keep the files of its program, in storage/mcp/NAME.
+        /// Keep its package and the files of its program (storage/mcp-packages/NAME, storage/mcp/NAME).
         #[arg(long)]
         keep_files: bool,
     },

@@ -17,7 +17,7 @@ const STEP: Duration = Duration::from_millis(500);
 pub async fn login(client: &Client, name: &str) -> anyhow::Result<ExitCode> {
     let begun = client.post(&format!("api/mcp/{name}/login"), json!({})).await?;
     let text = |field: &str| visible(begun[field].as_str().unwrap_or_default());
-    eprintln!("{name} is signed in to at {}. Open this address in a browser on this machine:", text("issuer"));
+    eprintln!("Sign in to {name} at {}. Open this address in a browser on this machine:", text("issuer"));
     println!("{}", text("authorization_url"));
     let until = Instant::now() + WAIT;
     loop {

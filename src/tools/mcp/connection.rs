@@ -30,6 +30,8 @@ const ASKED: usize = 4;
 const MAX_REQUESTS: usize = 1_000;
 /// Maximum characters of standard error in the reason for an end.
 const SHOWN_STDERR: usize = 2_000;
+/// How long a program may take to read a person's answer.
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// Why a connection has ended that this server has closed.
 pub const STOPPED: &str = "the server was stopped";
@@ -199,7 +201,9 @@ impl Connection {
                 }
                 response = whenever(&mut answering) => {
                     answering = None;
-                    let _ = self.outgoing.send(response).await;
+                    if tokio::time::timeout(ANSWER, self.outgoing.send(response)).await.is_err() {
+                        return Err(self.lost());
+                    }
                     (quiet, end) = (Instant::now() + limits.silence, end + since.elapsed());
                 }
                 () = tokio::time::sleep_until(until), if answering.is_none() => {

@@ -4,6 +4,7 @@
 //! definition of a tool that a person has not trusted. What was last listed is kept, so the tools are offered before their
 //! server runs; it starts with its first call.
 
+mod address;
 mod confirmation;
 mod connection;
 mod elicitation;
@@ -35,7 +36,6 @@ use serde_json::{Map, Value, json};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use self::confirmation::CurrentEntry;
 use self::relisting::Staleness;
 use self::result::ResultFiles;
 use self::server::Server;
@@ -46,6 +46,7 @@ use crate::domain::visible::visible;
 use crate::domain::{FileStamp, ToolAnswer};
 use crate::store::sha256;
 
+pub use self::confirmation::CurrentEntry;
 pub use self::oauth::{SignInAddress, SignInAnswer, SignInFailed, SignInState, SignIns};
 pub use self::offers::{OfferError, PromptArgument, PromptView, ResourceView};
 pub use self::package::{NewPackage, new_package};
@@ -60,6 +61,8 @@ pub struct McpServers {
     loaded: Arc<Mutex<Loaded>>,
     /// Held while `mcp.json` is read, so that of two reads the later one counts.
     reading: Arc<tokio::sync::Mutex<()>>,
+    /// Held while a package is installed.
+    installing: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
@@ -98,7 +101,7 @@ pub struct OfferedTools {
 
 impl McpServers {
     pub fn new(parts: McpParts) -> Self {
-        Self { shared: Arc::new(parts), loaded: Arc::default(), reading: Arc::default() }
+        Self { shared: Arc::new(parts), loaded: Arc::default(), reading: Arc::default(), installing: Arc::default() }
     }
 
     fn loaded(&self) -> MutexGuard<'_, Loaded> {
@@ -243,17 +246,10 @@ impl McpServers {
         (views, loaded.problem.clone())
     }
 
-    /// Returns the hash and the text of what a person confirms of a server.
-    pub async fn entry(&self, name: &str) -> Option<(String, String)> {
+    /// Returns what is confirmed of a server, and its entry as it is now.
+    pub async fn current(&self, name: &str) -> Option<CurrentEntry> {
         self.refresh().await;
-        let current = self.server(name)?.current();
-        Some((current.confirmation.fingerprint, current.confirmed))
-    }
-
-    /// Returns whether a person has confirmed the entry as it is now.
-    pub async fn is_confirmed(&self, name: &str) -> bool {
-        self.refresh().await;
-        self.server(name).is_some_and(|server| server.is_confirmed())
+        Some(self.server(name)?.current())
     }
 
     /// Returns the canonical text of a tool's definition with its hash, as the server lists it now.

@@ -211,7 +211,9 @@ async fn list(server: &Server, link: &Link, (method, field): (&str, &str)) -> Re
             return Err("a page of its list is larger than 256 KB".to_owned());
         }
         cursor = page["nextCursor"].as_str().filter(|cursor| !cursor.is_empty()).map(str::to_owned);
-        let Value::Array(more) = page[field].take() else { return Err("it answered with no list".to_owned()) };
+        let Some(Value::Array(more)) = page.get_mut(field).map(Value::take) else {
+            return Err("it answered with no list".to_owned());
+        };
         items.extend(more);
         items.truncate(MAX_ITEMS);
         if cursor.is_none() || items.len() == MAX_ITEMS {

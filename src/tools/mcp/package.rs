@@ -22,6 +22,8 @@ const OUTPUT: usize = 16 << 10;
 /// Maximum characters of what the client of the registry wrote in the reason of a failure.
 const SHOWN: usize = 2_000;
 const LOCK: &str = "package-lock.json";
+/// What no version begins with: the name of the folder of an installation that is not complete begins with it.
+const STAGED: &str = ".staged-";
 /// Variables of the home with which a person says where packages come from.
 const REGISTRY: [&str; 2] = ["npm_config_registry", "NPM_CONFIG_REGISTRY"];
 
@@ -43,24 +45,28 @@ impl McpServers {
         let sandbox = self.shared.sandbox.as_ref().ok_or("no program runs in this home")?;
         let (home, shared) = (self.shared.home.clone(), self.shared.clone());
         let NewPackage { server, mut package, arguments } = new;
-        let (of_home, name, version) = (home.clone(), server.clone(), package.version.clone());
+        // What is installed already works until this one is complete.
+        let staged = format!("{STAGED}{}", package.version);
+        let _installing = self.installing.lock().await;
+        let (of_home, name, version) = (home.clone(), server.clone(), staged.clone());
         let folder = spawn_blocking(move || of_home.fresh_mcp_package(&name, &version));
         let folder = folder.await.map_err(|_| "the server is shutting down")?.map_err(|error| error.to_string())?;
         let registry = REGISTRY.into_iter().find_map(|name| (shared.variable)(name));
         let fetched = fetch(sandbox, (&package, folder), registry).await;
         let read = spawn_blocking(move || {
-            let found = fetched.and_then(|()| program(&home, &server, &package));
-            if let Err(error) = home.tidy_mcp_package(&server, &package.version) {
+            let found = fetched.and_then(|()| program(&home, (&server, &staged), &package));
+            if let Err(error) = home.tidy_mcp_package(&server, &staged) {
                 tracing::warn!(%error, "the cache of an installation stays");
             }
-            match found {
+            let put = || home.put_mcp_package(&server, (&staged, &package.version)).map_err(|error| error.to_string());
+            match found.and_then(|found| put().map(|()| found)) {
                 Ok((program, lock)) => {
                     package.lock = lock;
                     Ok(entry(&home, (&server, &package), (program, arguments)))
                 }
                 Err(why) => {
                     // What is left of it is overwritten by the next try.
-                    let _ = home.remove_mcp_package(&server, &package.version);
+                    let _ = home.remove_mcp_package(&server, &staged);
                     Err(why)
                 }
             }
@@ -104,8 +110,7 @@ async fn fetch(
 }
 
 /// Returns the path of the package's program in its folder, and the hash of the lock file.
-fn program(home: &Home, server: &str, package: &McpPackage) -> Result<(String, String), String> {
-    let of = (server, package.version.as_str());
+fn program(home: &Home, of: (&str, &str), package: &McpPackage) -> Result<(String, String), String> {
     let lock = home.mcp_package_file(of, LOCK).ok_or("npm has left no lock file")?;
     let inside = format!("node_modules/{}", package.name);
     let manifest =

@@ -12,10 +12,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use url::{Host, Url};
+use url::Url;
 
-use super::connection::whenever;
-use super::connection::{RequestError, RequestLimits};
+use super::connection::{RequestError, RequestLimits, whenever};
 use super::elicitation::{self, Elicitor};
 use super::era::{self, Era};
 use super::link::Link;
@@ -63,31 +62,6 @@ pub struct RemoteAddress {
     pub headers: Vec<(String, SecretString)>,
     /// How a person signs in; `None` if the headers have a token.
     pub authorization: Option<Authorization>,
-}
-
-/// Returns whether this is an address of a server: https, or http on this machine.
-///
-/// # Errors
-/// Returns a sentence if it is not.
-pub fn check_address(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|_| format!("{text} is no address"))?;
-    let is_loopback = is_loopback(&url);
-    match url.scheme() {
-        "https" => Ok(url),
-        "http" if is_loopback => Ok(url),
-        "http" => Err(format!("{text}: http is for this machine only; use https")),
-        scheme => Err(format!("{scheme} is no transport of MCP; use https")),
-    }
-}
-
-/// Returns whether the host is this machine by its name or address.
-pub fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name.trim_end_matches('.').eq_ignore_ascii_case("localhost"),
-        None => false,
-    }
 }
 
 /// Finds out the era of a server.
@@ -151,7 +125,7 @@ impl Remote {
     /// Answers a request of the server.
     async fn respond(&self, response: &Value) {
         // A server that does not take it goes on without.
-        let _ = self.client.post(&self.url, &self.headers_of("", &Value::Null), response).await;
+        let _ = self.answer(&self.headers_of("", &Value::Null), response).await;
     }
 
     fn headers_of(&self, method: &str, params: &Value) -> Vec<(String, SecretString)> {
@@ -387,22 +361,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn http_is_for_this_machine_only() {
-        for (text, is_fine) in [
-            ("https://mcp.example.com/mcp", true),
-            ("http://127.0.0.1:9000/mcp", true),
-            ("http://localhost:9000/", true),
-            ("http://[::1]:1/", true),
-            ("http://mcp.example.com/", false),
-            ("http://localhost.example.com/", false),
-            ("ftp://x/", false),
-            ("nothing", false),
-        ] {
-            assert_eq!(check_address(text).is_ok(), is_fine, "{text}");
-        }
-    }
 
     #[test]
     fn events_are_taken_however_they_are_cut() {

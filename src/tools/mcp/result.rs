@@ -36,7 +36,7 @@ pub async fn answer(files: ResultFiles<'_>, (server, tool): (&str, &str), result
     let text = text_of(result, &mut |block| pictures.add(server, block));
     let is_error = result["isError"] == true;
     let characters = text.chars().count();
-    let text = if characters > MAX_CHARACTERS { shortened(files.home, server, text).await } else { text };
+    let mut text = if characters > MAX_CHARACTERS { shortened(files.home, server, text).await } else { text };
     let tool = visible(tool);
     let message = match is_error {
         true => format!("{tool} of {server} failed"),
@@ -46,7 +46,10 @@ pub async fn answer(files: ResultFiles<'_>, (server, tool): (&str, &str), result
     match pictures.keep(files).await {
         Ok(kept) if kept.is_empty() => {}
         Ok(kept) => data[PICTURES] = Value::Object(kept),
-        Err(error) => tracing::warn!(%error, server, "the pictures of a result could not be kept"),
+        Err(error) => {
+            tracing::warn!(%error, server, "the pictures of a result could not be kept");
+            text.push_str("\n[the pictures could not be kept]");
+        }
     }
     ToolAnswer { ok: !is_error, message, text, ..ToolAnswer::default() }.with_data(data).with_source(Taint::Outside)
 }

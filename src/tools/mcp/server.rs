@@ -366,15 +366,16 @@ impl Server {
             () = stop.0.cancelled() => return Err(RequestError::Cancelled),
         };
         let _slot = slot.map_err(|_| RequestError::Cancelled)?;
-        let mask = self.mask();
-        let hidden = |text: &str| mask.text(text).into_owned();
-        let live = stop.1.masked(mask.clone());
-        let elicitor = Elicitor::new(self.name(), questions, hidden);
+        let live = stop.1.masked(self.mask());
+        let elicitor = Elicitor::new(self.name(), questions, |text: &str| self.mask().text(text).into_owned());
         let request = ("tools/call", params);
         let result = link.request_eliciting(request, &CALL, (stop.0, &live), &elicitor).await;
         if !link.is_open() {
             self.observe();
         }
+        // Its token may have been renewed meanwhile.
+        let mask = self.mask();
+        let hidden = |text: &str| mask.text(text).into_owned();
         match result {
             Ok(mut result) => {
                 // The server gets it back as it was, or not at all.

@@ -1,8 +1,8 @@
 //! What a person does to sign in to a server.
 
 use super::McpServers;
+use super::address;
 use super::oauth::{SignInAddress, SignInAnswer, SignInFailed, callback_address};
-use super::remote;
 use crate::domain::mcp::McpTransport;
 
 impl McpServers {
@@ -19,7 +19,7 @@ impl McpServers {
         if !server.is_confirmed() {
             return Err(format!("nobody has confirmed the server {name}; a person does that in its list"));
         }
-        let (callback, url) = (callback_address(callback)?, remote::check_address(url)?);
+        let (callback, url) = (callback_address(callback)?, address::check_address(url)?);
         let authorization = server.authorization(&url)?;
         let authorization = authorization.ok_or("its entry has the header Authorization, which is used instead")?;
         let secret = oauth.client_secret.as_deref().map(|secret| server.expanded_text(secret)).transpose()?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 use url::Url;
 
+use super::address;
 use super::connection::Connection;
 use super::era::{self, Era};
 use super::link::Link;
@@ -77,7 +78,7 @@ impl Server {
     }
 
     fn address(&self, url: &str, headers: &[(String, String)]) -> Result<RemoteAddress, String> {
-        let url = remote::check_address(url)?;
+        let url = address::check_address(url)?;
         let own_host = self.own_host(&url)?;
         let client = Arc::new(self.reaching(own_host.into_iter().collect())?);
         client.check(&url).map_err(|why| why.to_string())?;
@@ -88,7 +89,7 @@ impl Server {
 
     /// Returns the host and the port of a server on this machine, and `None` for one elsewhere.
     fn own_host(&self, url: &Url) -> Result<Option<String>, String> {
-        match remote::is_loopback(url) {
+        match address::is_loopback(url) {
             false => Ok(None),
             true if !self.shared.may_reach_loopback => {
                 Err("servers on the machine of this server cannot be reached".to_owned())
@@ -138,10 +139,20 @@ impl Server {
         let fields: Result<Vec<_>, String> = fields.collect();
         let fields = fields.map_err(|name| format!("the variable {name} has no value; set it in .env"))?;
         let mut used = used.into_inner().unwrap_or_else(PoisonError::into_inner);
-        used.extend(templates.iter().filter(|(_, value)| may_be_key(value)).filter_map(|(name, value)| {
-            let name: String = name.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '_' }).collect();
-            Some((SecretName::parse(&name).ok()?, value.clone()))
-        }));
+        used.extend(
+            templates
+                .iter()
+                .filter(|(_, value)| may_be_key(value))
+                .filter_map(|(name, value)| {
+                    let name: String =
+                        name.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '_' }).collect();
+                    let name = SecretName::parse(&name).ok()?;
+                    // Of `Bearer KEY`, the key is hidden alone too.
+                    let key = value.split_once(' ').map(|(_, key)| (name.clone(), key.to_owned()));
+                    Some(key.into_iter().chain([(name, value.clone())]))
+                })
+                .flatten(),
+        );
         self.hide_from_now_on(Mask::new(used.iter().map(|(name, value)| (name, value.as_str()))));
         Ok(fields)
     }

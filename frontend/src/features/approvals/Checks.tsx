@@ -22,8 +22,14 @@ export function Checks({ field, value, hint, error, onChange }: Props) {
   if (field.type === 'boolean')
     return (
       <div className="space-y-1">
-        <Check label={field.label} on={value === true} onChange={onChange} />
-        {below}
+        <Check
+          label={field.label}
+          on={value === true}
+          describedBy={id}
+          invalid={error !== null}
+          onChange={onChange}
+        />
+        <div id={id}>{below}</div>
       </div>
     )
   const chosen = Array.isArray(value) ? (value as readonly string[]) : []
@@ -35,6 +41,7 @@ export function Checks({ field, value, hint, error, onChange }: Props) {
           key={option.value}
           label={option.label}
           on={chosen.includes(option.value)}
+          invalid={error !== null}
           onChange={on =>
             onChange(on ? [...chosen, option.value] : chosen.filter(other => other !== option.value))
           }
@@ -45,13 +52,23 @@ export function Checks({ field, value, hint, error, onChange }: Props) {
   )
 }
 
-function Check({ label, on, onChange }: { label: string; on: boolean; onChange: (on: boolean) => void }) {
+interface CheckProps {
+  label: string
+  on: boolean
+  describedBy?: string
+  invalid: boolean
+  onChange: (on: boolean) => void
+}
+
+function Check({ label, on, describedBy, invalid, onChange }: CheckProps) {
   return (
     <label className="flex items-start gap-2 text-[13px] pointer-coarse:min-h-11 pointer-coarse:items-center">
       <input
         type="checkbox"
         className="mt-0.5 size-4 shrink-0 accent-[var(--accent)]"
         checked={on}
+        aria-describedby={describedBy}
+        aria-invalid={invalid}
         onChange={event => onChange(event.target.checked)}
       />
       <span className="min-w-0 [overflow-wrap:anywhere]">{label}</span>

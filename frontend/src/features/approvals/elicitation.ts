@@ -75,8 +75,9 @@ function problemOfText(field: FormField & { type: 'text' }, value: string, t: Tr
   if (field.max_length != null && n > field.max_length) return t('elicitLong', { n: field.max_length })
   if (field.format === 'email' && !/^[^\s@]+@[^\s@]+$/.test(value)) return t('elicitEmail')
   if (field.format === 'uri' && !URL.canParse(value)) return t('elicitUri')
-  const isTime = field.format === 'date' || field.format === 'date-time'
-  return isTime && Number.isNaN(new Date(value).getTime()) ? t('elicitDate') : null
+  if (!Number.isNaN(new Date(value).getTime())) return null
+  if (field.format === 'date-time') return t('elicitDateTime')
+  return field.format === 'date' ? t('elicitDate') : null
 }
 
 /** What the server gets: fields that are not required and have no value are left out. */

@@ -64,7 +64,7 @@ export function Composer(props: Props) {
 
   const offers = useOffers({ input, text, onText, onFiles: attaching.onFiles })
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
-    if (offers.onKeyDown(event)) return
+    if (!composition.owns(event) && offers.onKeyDown(event)) return
     const bare = !event.shiftKey && !event.altKey && !event.ctrlKey && !event.metaKey
     if (event.key === 'ArrowUp' && bare && !something && onEditLast && !composition.owns(event)) {
       event.preventDefault()

@@ -15,7 +15,7 @@ const WORDS = {
 } as const satisfies Record<string, Key>
 
 /** Whether a person has signed in to a remote server, and how they do. They open the address themselves. */
-export function McpSignIn({ server: { name, sign_in } }: { server: McpServer }) {
+export function McpSignIn({ server: { name, sign_in, signing_in } }: { server: McpServer }) {
   const t = useT()
   const begin = useMutation({
     mutationFn: () => beginMcpSignIn(name),
@@ -26,7 +26,7 @@ export function McpSignIn({ server: { name, sign_in } }: { server: McpServer }) 
   const end = useMutation({ mutationFn: () => endMcpSignIn(name), onSuccess: keepMcpServers })
   const words = WORDS[sign_in as keyof typeof WORDS]
   const isSignedIn = sign_in === 'signed_in'
-  const address = isSignedIn ? undefined : begin.data
+  const address = signing_in ? begin.data : undefined
   const problem = begin.error ?? end.error
   return (
     <div className="space-y-2">

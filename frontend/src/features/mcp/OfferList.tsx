@@ -78,21 +78,28 @@ export default function OfferList({ id, wanted, keys, onPick, onActive }: Props)
     : found
   const [at, setAt] = useState(0)
   const active = Math.min(at, shown.length - 1)
+  const isShown = shown.length > 0 || (known && (offered.error !== null || offered.isPending))
   useEffect(() => {
-    keys.current = {
-      move: by => setAt((Math.max(active, 0) + by + shown.length) % Math.max(shown.length, 1)),
-      pick: () => {
-        const chosen = shown[active]
-        if (chosen) onPick(chosen.offer)
-        return chosen !== undefined
-      },
-    }
+    // A list that is not there takes no keys.
+    keys.current = isShown
+      ? {
+          move: by => setAt((Math.max(active, 0) + by + shown.length) % Math.max(shown.length, 1)),
+          pick: () => {
+            const chosen = shown[active]
+            if (chosen) onPick(chosen.offer)
+            return chosen !== undefined
+          },
+        }
+      : null
     onActive(active < 0 ? null : `${id}-${active}`)
     return () => {
       keys.current = null
     }
   })
-  if (shown.length === 0 && !(known && (offered.error || offered.isPending))) return null
+  useEffect(() => {
+    if (active >= 0) document.getElementById(`${id}-${active}`)?.scrollIntoView({ block: 'nearest' })
+  }, [id, active])
+  if (!isShown) return null
   return (
     <div className="floating absolute inset-x-0 bottom-full z-30 mb-1 rounded-lg p-1">
       {offered.error && <ErrorText className="px-2 py-1">{reasonOf(offered.error)}</ErrorText>}

@@ -17,14 +17,16 @@ export default function ServerItems({ chosen, onChoose }: Props) {
   const servers = (useMcpServers().data?.servers ?? []).filter(
     ({ status }) => status !== 'unconfirmed' && status !== 'broken',
   )
-  if (servers.length === 0) return null
   const off = chosen.mcp_off ?? []
+  // One that is not usable any more can still be switched on again.
+  const names = [...new Set([...servers.map(({ name }) => name), ...off])]
+  if (names.length === 0) return null
   return (
     <div role="group" aria-label={t('mcpServers')} className="mt-1 border-t pt-1">
       <p aria-hidden className="px-2 py-1 text-fg-3 text-meta">
         {t('mcpServers')}
       </p>
-      {servers.map(({ name }) => {
+      {names.map(name => {
         const on = !off.includes(name)
         return (
           <MenuItem

@@ -65,19 +65,30 @@ export function useOffers({ input, text, onText, onFiles }: Box): Offers {
     })
   }
   const onKeyDown = (event: KeyboardEvent): boolean => {
-    if (!open || !keys.current || event.nativeEvent.isComposing) return false
+    const withOthers = event.shiftKey || event.altKey || event.ctrlKey || event.metaKey
+    if (!open || !keys.current || withOthers) return false
     const by = MOVES[event.key]
     if (by !== undefined) keys.current.move(by)
     else if (event.key === 'Escape') {
       event.stopPropagation()
       setClosed(before)
-    } else if (!['Enter', 'Tab'].includes(event.key) || event.shiftKey || !keys.current.pick()) return false
+    } else if (!['Enter', 'Tab'].includes(event.key) || !keys.current.pick()) return false
     event.preventDefault()
     return true
   }
   const list = (
     <>
-      {open && <OfferList id={id} wanted={wanted} keys={keys} onPick={onPick} onActive={setActive} />}
+      {open && (
+        <OfferList
+          // Another list begins with its first entry.
+          key={`${wanted.kind} ${wanted.server} ${wanted.query}`}
+          id={id}
+          wanted={wanted}
+          keys={keys}
+          onPick={onPick}
+          onActive={setActive}
+        />
+      )}
       {asked && (
         <PromptForm
           prompt={asked.prompt}

@@ -46,7 +46,7 @@ export const mcp = {
   mcpSignIn: 'Sign in',
   mcpSignOut: 'Sign out',
   mcpSignInAt: 'You sign in at {issuer}.',
-  mcpSignInScopes: 'It is asked for these permissions: {scopes}.',
+  mcpSignInScopes: 'It will ask you to grant these permissions: {scopes}.',
   mcpSignInAddress: 'Address of the sign-in page',
   mcpSignInOpen: 'Open the sign-in page',
   mcpSignedInTo: 'You are signed in to {name}.',
@@ -54,7 +54,7 @@ export const mcp = {
   mcpRemoveKeep: 'Remove, but keep its files',
   mcpRemoveRemote: 'This removes its entry, your sign-in and what you have trusted of it.',
   mcpRemoveProgram:
-    'This removes its entry, what you have trusted of it, and the files that it keeps in {folder}.',
+    'This removes its entry, what you have trusted of it, its installed package if it has one, and the files that it keeps in {folder}.',
   mcpPolicy: 'Calls',
   mcpPolicyConfigured: 'By the general rules',
   mcpPolicyOfServer: 'As for the server',

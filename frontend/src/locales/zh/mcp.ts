@@ -53,7 +53,8 @@ export const mcp = {
   mcpRemoveAction: '移除',
   mcpRemoveKeep: '移除，但保留其文件',
   mcpRemoveRemote: '这会移除它的配置、你的登录以及你对它的信任。',
-  mcpRemoveProgram: '这会移除它的配置、你对它的信任，以及它保存在 {folder} 中的文件。',
+  mcpRemoveProgram:
+    '这会移除它的配置、你对它的信任、已安装的软件包（如有），以及它保存在 {folder} 中的文件。',
   mcpPolicy: '调用',
   mcpPolicyConfigured: '按通用规则',
   mcpPolicyOfServer: '与服务器相同',

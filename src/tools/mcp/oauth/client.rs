@@ -10,7 +10,7 @@ use url::Url;
 use super::discovery::Discovered;
 use crate::domain::mcp::McpOAuth;
 use crate::tools::fetch_url::StreamClient;
-use crate::tools::mcp::remote::{check_address, is_loopback};
+use crate::tools::mcp::address::{check_address, is_loopback};
 
 const MAX_REGISTRATION: usize = 64 << 10;
 const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(15);

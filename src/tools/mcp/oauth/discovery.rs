@@ -9,7 +9,7 @@ use url::Url;
 
 use super::challenge::Challenge;
 use crate::tools::fetch_url::StreamClient;
-use crate::tools::mcp::remote::check_address;
+use crate::tools::mcp::address::{check_address, shown};
 
 /// Maximum bytes of a document of metadata, and how long all of it may take.
 const MAX_METADATA: usize = 256 << 10;
@@ -86,7 +86,7 @@ async fn protected_resource(
     };
     let resource = document["resource"].as_str().unwrap_or_default();
     if !is_resource_of(resource, url) {
-        return Err(format!("its metadata are those of {resource:?}, which is another server"));
+        return Err(format!("its metadata are those of {}, which is another server", shown(resource)));
     }
     let issuer = document["authorization_servers"][0].as_str().ok_or("it names no authorization server")?;
     let issuer_address = check_address(issuer)?;
@@ -122,7 +122,7 @@ async fn authorization_server(client: &StreamClient, issuer: &str) -> Result<Val
         let Some(document) = document(client, &at(&address, &place)).await? else { continue };
         let named = document["issuer"].as_str().unwrap_or_default();
         if named.trim_end_matches('/') != issuer.trim_end_matches('/') {
-            return Err(format!("the metadata of {issuer} are those of {named:?}"));
+            return Err(format!("the metadata of {issuer} are those of {}", shown(named)));
         }
         return Ok(document);
     }
@@ -134,7 +134,7 @@ fn parsed(client: &StreamClient, resource: ProtectedResource, metadata: &Value) 
         None => Ok(None),
         Some(text) => {
             let url = check_address(text)?;
-            client.check(&url).map_err(|why| format!("{text}: {why}")).map(|()| Some(url))
+            client.check(&url).map_err(|why| format!("{}: {why}", shown(text))).map(|()| Some(url))
         }
     };
     let needed = |name: &str| endpoint(name)?.ok_or(format!("the authorization server names no {name}"));

@@ -23,7 +23,7 @@ use url::Url;
 use self::client::OAuthClient;
 use self::discovery::Discovered;
 use self::tokens::{Grant, SignInRecord};
-use super::remote::check_address;
+use super::address::check_address;
 use crate::clock;
 use crate::domain::mcp::McpOAuth;
 use crate::store::Home;
@@ -206,7 +206,9 @@ impl SignIns {
     /// Forgets all about a server that was removed.
     pub fn forget(&self, server: &str) {
         whole(&self.begun).retain(|_, begun| begun.server != server);
-        whole(&self.known).remove(server);
+        if let Some(sign_in) = whole(&self.known).remove(server) {
+            sign_in.close();
+        }
     }
 }
 

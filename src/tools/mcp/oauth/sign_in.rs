@@ -46,11 +46,15 @@ pub struct SignIn {
 #[derive(Default)]
 struct Held {
     record: Option<SignInRecord>,
+    /// Its server was removed: nothing is kept of it any more.
+    is_closed: bool,
     /// The server has refused a request for want of a sign-in, and none has succeeded since.
     is_refused: bool,
     was_signed_in: bool,
     /// Scopes that a call needed and the tokens did not have.
     missing: Vec<String>,
+    /// Whether the server has refused something for want of permissions, even if it did not name them.
+    needs_more: bool,
     /// The authorization server does not know the client any more.
     is_client_gone: bool,
     mask: Mask,
@@ -116,7 +120,7 @@ impl SignIn {
         match (held.is_refused, has_tokens) {
             (true, _) if held.was_signed_in => SignInState::Expired,
             (true, _) => SignInState::Needed,
-            (false, true) if !held.missing.is_empty() => SignInState::MoreScopes,
+            (false, true) if held.needs_more => SignInState::MoreScopes,
             (false, true) => SignInState::SignedIn,
             (false, false) => SignInState::NotAsked,
         }
@@ -151,8 +155,16 @@ impl SignIn {
         self.keep(record).await
     }
 
+    /// Keeps nothing from now on, also of what is under way.
+    pub fn close(&self) {
+        self.held().is_closed = true;
+    }
+
     /// Keeps a record on disk before it is used: with rotation, the tokens before it do not count any more.
     async fn keep(&self, record: SignInRecord) -> Result<(), String> {
+        if self.held().is_closed {
+            return Err("the server was removed".to_owned());
+        }
         let text = SecretString::from(serde_json::to_string(&record).unwrap_or_default());
         let (home, server, url) = (self.home.clone(), self.server.clone(), self.url.clone());
         let kept = spawn_blocking(move || home.keep_mcp_sign_in((&server, &url), &text)).await;
@@ -163,6 +175,7 @@ impl SignIn {
             held.is_refused = record.tokens.is_none();
             held.was_signed_in = !record.is_signed_out;
             held.missing.clear();
+            held.needs_more = false;
             held.is_client_gone = false;
             held.record = Some(record);
         }
@@ -202,12 +215,16 @@ impl SignIn {
         match tokens::request(http, &record, Grant::Refresh(&refresh)).await {
             Ok(granted) => {
                 let access = SecretString::from(granted.tokens.access.clone());
-                let missing = self.missing_scopes();
+                let (missing, needs_more) = {
+                    let held = self.held();
+                    (held.missing.clone(), held.needs_more)
+                };
                 let scopes = granted.scopes.unwrap_or_else(|| record.scopes.clone());
                 if let Err(why) = self.keep(SignInRecord { tokens: Some(granted.tokens), scopes, ..record }).await {
                     tracing::warn!(server = self.server, why, "the sign-in to an MCP server could not be kept");
                 }
-                self.held().missing = missing;
+                let mut held = self.held();
+                (held.missing, held.needs_more) = (missing, needs_more);
                 Ok(access)
             }
             Err(TokenError::Rejected(why)) => {
@@ -262,10 +279,17 @@ impl Authorization {
         let lacks_scopes = challenge.error.as_deref() == Some("insufficient_scope");
         match (answer.status, used) {
             (403, Some(_)) if lacks_scopes => {
-                let scopes = challenge.scopes.join(" ");
-                self.sign_in.held().missing = challenge.scopes;
+                let scopes = match challenge.scopes.is_empty() {
+                    true => String::new(),
+                    false => format!(" ({})", challenge.scopes.join(" ")),
+                };
+                {
+                    let mut held = self.sign_in.held();
+                    held.missing = challenge.scopes;
+                    held.needs_more = true;
+                }
                 Err(format!(
-                    "it requires a sign-in with more permissions ({scopes}): a person signs in again in the list \
+                    "it requires a sign-in with more permissions{scopes}: a person signs in again in the list \
                              of MCP servers, or with `miniclaw mcp login {}`",
                     self.sign_in.server
                 ))

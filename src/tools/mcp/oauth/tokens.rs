@@ -12,7 +12,7 @@ use super::challenge::scopes_of;
 use super::client::{ClientProof, OAuthClient, is_plain};
 use crate::clock;
 use crate::tools::fetch_url::StreamClient;
-use crate::tools::mcp::remote::check_address;
+use crate::tools::mcp::address::check_address;
 
 /// Maximum bytes of an answer of the token endpoint, and how long it may take.
 const MAX_ANSWER: usize = 64 << 10;
@@ -140,9 +140,16 @@ async fn exchanged(http: &StreamClient, record: &SignInRecord, grant: &Grant<'_>
     let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
     match status {
         200 => Ok(answer),
-        400 | 401 | 403 if answer["error"].is_string() => Err(TokenError::Rejected(reason(&answer["error"]))),
+        400 | 401 | 403 if ends_sign_in(&answer["error"]) => Err(TokenError::Rejected(reason(&answer["error"]))),
+        400..=499 if answer["error"].is_string() => Err(failed(&reason(&answer["error"]))),
         status => Err(failed(&format_args!("the HTTP status {status}"))),
     }
+}
+
+/// Returns whether an error says that the grant or the client does not count any more (RFC 6749, section 5.2). After any other one
+/// it can be tried again.
+fn ends_sign_in(error: &Value) -> bool {
+    matches!(error.as_str(), Some("invalid_grant" | "invalid_client" | "unauthorized_client"))
 }
 
 /// Returns the code of an error. Its description is left out: it could repeat what was sent.
