@@ -203,7 +203,8 @@ fn diffs(diff: &str, folder: &Path) -> Vec<Diff> {
         } else if let Some(lengths) = text.strip_prefix("@@ ").and_then(lengths) {
             left = lengths;
             let (is_new, is_deleted) = (before == NOTHING, after == NOTHING);
-            let path = within(folder, if is_deleted { before } else { after });
+            // Its files are in the folder, however it names them.
+            let path = within(folder, (if is_deleted { before } else { after }).trim_start_matches('/'));
             parts.push(Part { path, is_new, old: String::new(), new: String::new(), last: ' ' });
         }
     }
