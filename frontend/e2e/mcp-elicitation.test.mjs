@@ -1,17 +1,9 @@
 // What an MCP server asks the person during a call: a form, an address, and a kill of miniclaw in between.
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { expect } from '@playwright/test'
+import { withPets } from './asking.mjs'
 import { faults, LOOKS, withMiniclaw } from './fixtures.mjs'
-import { ask, openCalls, settled, shot } from './harness.mjs'
-
-const program = await readFile(new URL('../../tests/fixtures/mcp/asking.py', import.meta.url), 'utf8')
-const entry = {
-  command: '/usr/bin/python3',
-  args: ['-c', program, 'modern'],
-  env: { PET: 'cat' },
-  miniclaw: { load: 'always' },
-}
+import { openCalls, settled, shot } from './harness.mjs'
 
 const calls = (match, tool) => [
   {
@@ -29,22 +21,7 @@ const test = withMiniclaw({
     ...calls(`book${n}`, 'book'),
     ...calls(`sign${n}`, 'sign_in'),
   ]).flat(),
-  prepare: async app => {
-    const html = await (await fetch(app.url)).text()
-    const secret = /name="miniclaw-secret" content="([0-9a-f]+)"/.exec(html)?.[1]
-    const post = (path, body) =>
-      ask(app, path, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', 'X-Miniclaw-Secret': secret },
-        body: JSON.stringify(body),
-      })
-    const { servers } = await post('/api/mcp', { mcpServers: { pets: entry } })
-    const confirmed = await post('/api/mcp/pets/trust', { sha256: servers[0].sha256 })
-    const tools = confirmed.servers[0].tools
-      .filter(({ name }) => ['book', 'sign_in'].includes(name))
-      .map(({ name, sha256 }) => ({ name, sha256 }))
-    await post('/api/mcp/pets/tools/trust', { tools })
-  },
+  prepare: withPets('book', 'sign_in'),
 })
 
 const card = page => page.getByRole('form', { name: /pets (asks you for input|请你提供信息)/ })

@@ -1,34 +1,12 @@
 // What a person puts into a message of an MCP server: a resource and a prompt; and the switch for one conversation.
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { expect } from '@playwright/test'
+import { withPets } from './asking.mjs'
 import { faults, LOOKS, withMiniclaw } from './fixtures.mjs'
-import { ask, settled, shot } from './harness.mjs'
+import { settled, shot } from './harness.mjs'
 
-const program = await readFile(new URL('../../tests/fixtures/mcp/asking.py', import.meta.url), 'utf8')
-const entry = {
-  command: '/usr/bin/python3',
-  args: ['-c', program, 'modern'],
-  env: { PET: 'cat' },
-  miniclaw: { load: 'always' },
-}
 const test = withMiniclaw({
-  prepare: async app => {
-    const html = await (await fetch(app.url)).text()
-    const secret = /name="miniclaw-secret" content="([0-9a-f]+)"/.exec(html)?.[1]
-    const post = (path, body) =>
-      ask(app, path, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', 'X-Miniclaw-Secret': secret },
-        body: JSON.stringify(body),
-      })
-    const { servers } = await post('/api/mcp', { mcpServers: { pets: entry } })
-    const confirmed = await post('/api/mcp/pets/trust', { sha256: servers[0].sha256 })
-    const tools = confirmed.servers[0].tools
-      .filter(({ name }) => name === 'book')
-      .map(({ name, sha256 }) => ({ name, sha256 }))
-    await post('/api/mcp/pets/tools/trust', { tools })
-  },
+  prepare: withPets('book'),
 })
 
 const composer = page => page.locator('[data-composer]')

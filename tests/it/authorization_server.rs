@@ -74,6 +74,7 @@ struct Seen {
     refreshes: usize,
     reused: usize,
     number: usize,
+    is_busy: bool,
 }
 
 impl Services {
@@ -132,6 +133,11 @@ impl Services {
 
     pub fn expire_access_tokens(&self) {
         self.seen().access.clear();
+    }
+
+    /// Says that it cannot answer now, and loses nothing.
+    pub fn set_busy(&self, is_busy: bool) {
+        self.seen().is_busy = is_busy;
     }
 
     pub fn revoke_all(&self) {
@@ -244,6 +250,9 @@ async fn token(State(both): State<Shared>, Form(asked): Form<BTreeMap<String, St
         let body = json!({"error": code, "error_description": format!("you sent {asked:?}")});
         (StatusCode::BAD_REQUEST, Json(body)).into_response()
     };
+    if seen.is_busy {
+        return refused("temporarily_unavailable");
+    }
     if field("resource") != both.resource {
         return refused("invalid_target");
     }

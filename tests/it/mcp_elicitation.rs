@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mcp::{confirmed, results, trust};
+use crate::mcp_remote::Remote;
 use crate::script::{call, calls, says, script};
 use crate::world::{Server, World};
 
@@ -311,4 +312,29 @@ async fn answer_reaches_only_the_server_that_asked() {
     server.settled("s").await;
     assert_eq!((noted(&world, "calls"), noted(&world, "done")), (1, 0), "{:?}", results(&world));
     assert!(!results(&world)[0].contains("Ada"));
+}
+
+#[tokio::test]
+async fn questions_of_calls_side_by_side_survive_a_kill() {
+    let remote = Remote::start();
+    let both = ["a", "b"].map(|id| call(id, "mcp__far__book", json!({})));
+    let world = World::new(script([calls(both), says(["Yes."])])).await;
+    let server = world.serve().await;
+    let mut entry = remote.at("/asking");
+    entry["miniclaw"] = json!({"load": "always"});
+    confirmed(&server, "far", entry).await;
+    trust(&server, "far", &["book"]).await;
+    let stream = server.open_chat("s", "go").await;
+    server.waiting(2).await;
+    drop(stream);
+    // Dropping the server kills it.
+    drop(server);
+    let server = world.serve().await;
+    for (number, name) in [(2, "Ada"), (1, "Grace")] {
+        let asked = server.waiting(number).await.remove(0);
+        fill(&server, &asked, json!({"name": name})).await.ok();
+    }
+    server.settled("s").await;
+    let results = results(&world);
+    assert!(results[0].contains("Ada") && results[1].contains("Grace"), "{results:?}");
 }

@@ -122,6 +122,22 @@ async fn sign_in_survives_restarts_and_is_refreshed_once() {
 }
 
 #[tokio::test]
+async fn authorization_server_that_is_busy_ends_no_sign_in() {
+    let services = Services::start(Answers::default()).await;
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    confirmed(&server, "far", services.entry()).await;
+    sign_in(&server, &services, "far").await;
+    services.expire_access_tokens();
+    services.set_busy(true);
+    let (ok, why) = call_tool(&server, "echo").await;
+    assert!(!ok && why.contains("temporarily_unavailable"), "{why}");
+    services.set_busy(false);
+    assert!(call_tool(&server, "echo").await.0);
+    assert_eq!(services.refreshes(), 1);
+}
+
+#[tokio::test]
 async fn ended_sign_in_asks_the_person_again() {
     let services = Services::start(Answers::default()).await;
     let world = World::new(script([says(["Yes."]), says(["No."])])).await;

@@ -16,7 +16,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    fn start() -> Self {
+    pub fn start() -> Self {
         Self::start_program("remote.py")
     }
 
@@ -29,7 +29,7 @@ impl Remote {
         Self { child, port: line.trim().parse().expect("a port") }
     }
 
-    fn at(&self, path: &str) -> Value {
+    pub fn at(&self, path: &str) -> Value {
         json!({"type": "http", "url": format!("http://127.0.0.1:{}{path}", self.port)})
     }
 }
@@ -90,6 +90,16 @@ async fn remote_call_has_the_effect_network_and_taints() {
     server.settled("s").await;
     assert!(results(&world)[0].starts_with("tea by"));
     assert_eq!(world.session("s")["taint"][0]["from"], "outside");
+}
+
+#[tokio::test]
+async fn list_that_is_none_is_an_error_and_no_crash() {
+    let remote = Remote::start();
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    confirmed(&server, "far", remote.at("/modern")).await;
+    let refused = server.as_page("GET", "/api/mcp/far/resources", json!({})).await;
+    assert_eq!((refused.status(), refused.text().contains("no list")), (502, true), "{}", refused.text());
 }
 
 #[tokio::test]
