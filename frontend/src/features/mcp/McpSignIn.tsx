@@ -50,10 +50,12 @@ export function McpSignIn({ server: { name, sign_in, signing_in } }: { server: M
       </div>
       {address && /^https?:/.test(address.authorization_url) && (
         <div className="space-y-2 rounded-md border p-2">
-          <p className="text-fg-2 [overflow-wrap:anywhere]">
-            {t('mcpSignInAt', { issuer: address.issuer })}
-            {address.scopes.length > 0 && ` ${t('mcpSignInScopes', { scopes: address.scopes.join(', ') })}`}
-          </p>
+          <p className="text-fg-2 [overflow-wrap:anywhere]">{t('mcpSignInAt', { issuer: address.issuer })}</p>
+          {address.scopes.length > 0 && (
+            <p className="text-fg-2 [overflow-wrap:anywhere]">
+              {t('mcpSignInScopes', { scopes: address.scopes.join(', ') })}
+            </p>
+          )}
           <Json label={t('mcpSignInAddress')} text={address.authorization_url} />
           <a
             href={address.authorization_url}
