@@ -15,16 +15,17 @@ use std::thread::available_parallelism;
 
 use kit::report::Report;
 use measures::{
-    Bench, captures, doors, journal, knowledge, meaning, memory, people, project, prompt, sandbox, search, sessions,
-    soak, start, streams, turn, ui, verify,
+    Bench, captures, doors, journal, knowledge, mcp, meaning, memory, people, project, prompt, sandbox, search,
+    sessions, soak, start, streams, turn, ui, verify,
 };
 
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "start",
     "memory",
     "prompt",
     "turn",
     "doors",
+    "mcp",
     "streams",
     "people",
     "journal",
@@ -68,6 +69,7 @@ fn main() -> io::Result<ExitCode> {
                 "prompt" => prompt::measure(&bench, &mut report).await?,
                 "turn" => turn::measure(&bench, &mut report).await?,
                 "doors" => doors::measure(&bench, &mut report).await?,
+                "mcp" => mcp::measure(&bench, &mut report).await?,
                 "streams" => streams::measure(&bench, &mut report).await?,
                 "people" => people::measure(&bench, &mut report).await?,
                 "journal" => journal::measure(&bench, &mut report).await?,

@@ -31,6 +31,12 @@ pub fn program() -> Command {
     command
 }
 
+fn serve() -> Command {
+    let mut command = program();
+    command.arg("serve");
+    command
+}
+
 /// Creates a starter home whose only model is the scripted provider at `model`.
 pub fn starter_home(folder: &Path, model: &Url) -> io::Result<()> {
     let made = program().arg("init").arg(folder).stdout(Stdio::null()).status()?;
@@ -56,19 +62,26 @@ pub fn configure_more(folder: &Path, model: &Url, lines: &str) -> io::Result<()>
 impl Server {
     /// Starts the server on a free port and waits until it prints its address.
     pub fn start(home: &Path) -> io::Result<Self> {
-        Self::spawn(program(), home)
+        Self::spawn(serve(), home)
     }
 
     /// Does the same with `models` as the folder of the models.
     pub fn start_with_models(home: &Path, models: &Path) -> io::Result<Self> {
-        let mut command = program();
+        let mut command = serve();
         command.env("MINICLAW_MODELS", models);
+        Self::spawn(command, home)
+    }
+
+    /// Does the same without the sandbox.
+    pub fn start_without_sandbox(home: &Path) -> io::Result<Self> {
+        let mut command = serve();
+        command.args(["--sandbox", "off"]);
         Self::spawn(command, home)
     }
 
     /// Does the same for several people, whose sign-ins this secret signs.
     pub fn start_for_people(home: &Path, jwt_secret: &str) -> io::Result<Self> {
-        let mut command = program();
+        let mut command = serve();
         command.env("MINICLAW_JWT_SECRET", jwt_secret);
         Self::spawn(command, home)
     }
@@ -82,7 +95,7 @@ impl Server {
     }
 
     fn spawn(mut command: Command, home: &Path) -> io::Result<Self> {
-        command.args(["serve", "--port", "0", "--home"]).arg(home).env("MINICLAW_LOG", "error");
+        command.args(["--port", "0", "--home"]).arg(home).env("MINICLAW_LOG", "error");
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         let mut output = BufReader::new(child.stdout.take().ok_or_else(|| Error::other("no stdout"))?);
@@ -129,6 +142,13 @@ impl Server {
         let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
         // The kernel reports this to user space in units of 1/100 s (USER_HZ) on every Linux.
         Ok(Duration::from_millis(ticks * 10))
+    }
+
+    /// Returns how many processes it has started that still run.
+    pub fn children(&self) -> io::Result<usize> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()))?;
+        let of_task = |task: io::Result<fs::DirEntry>| fs::read_to_string(task?.path().join("children"));
+        tasks.map(of_task).map(|children| Ok(children?.split_whitespace().count())).sum()
     }
 
     pub fn threads(&self) -> io::Result<usize> {

@@ -4,6 +4,7 @@ pub mod captures;
 pub mod doors;
 pub mod journal;
 pub mod knowledge;
+pub mod mcp;
 pub mod meaning;
 pub mod memory;
 pub mod people;
