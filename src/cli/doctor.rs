@@ -14,55 +14,55 @@ use crate::provider::find_local;
 use crate::sandbox::{self, COMMAND_MEMORY, Exit, Job, Network, Sandbox, SandboxConfig};
 
 pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
-    println!("home       {}", home.display());
+    say!("home       {}", home.display());
     if !home.join("workspace").is_dir() {
-        println!("           not a home yet: miniclaw init {}", home.display());
+        say!("           not a home yet: miniclaw init {}", home.display());
     }
     // The server writes the list of skills itself.
     let written = prompt_files().iter().map(|file| &file.place).filter(|place| *place.root() != Root::Snapshot);
     for place in written.filter(|place| !home.join(place.as_str()).is_file()) {
-        println!("           {place} is missing; it is left out of the prompt");
+        say!("           {place} is missing; it is left out of the prompt");
     }
     let (config, environment) = load_config(home)?;
     for (name, from) in known_variables(&environment) {
-        println!("variable   {name} is set ({from})");
+        say!("variable   {name} is set ({from})");
     }
     for ConfiguredEndpoint { endpoint, from, .. } in &config.endpoints {
-        println!("model      {} at {} ({from})", endpoint.label, endpoint.base_url);
+        say!("model      {} at {} ({from})", endpoint.label, endpoint.base_url);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let found = if config.find_local { runtime.block_on(find_local()) } else { Vec::new() };
     for endpoint in &found {
-        println!("model      {} at {} (found on this machine)", endpoint.label, endpoint.base_url);
+        say!("model      {} at {} (found on this machine)", endpoint.label, endpoint.base_url);
     }
     let embedded = &config.embedded;
     let there = |path: &Path| if path.is_file() { "there" } else { "missing: make model" };
-    println!("embedded   program {} ({})", embedded.program.display(), there(&embedded.program));
-    println!("           weights {} ({})", embedded.weights.display(), there(&embedded.weights));
+    say!("embedded   program {} ({})", embedded.program.display(), there(&embedded.program));
+    say!("           weights {} ({})", embedded.weights.display(), there(&embedded.weights));
     let has_embedded = embedded.program.is_file() && embedded.weights.is_file();
     if config.endpoints.is_empty() && found.is_empty() && !has_embedded {
-        println!("           {}", crate::engine::models::NO_MODEL);
+        say!("           {}", crate::engine::models::NO_MODEL);
     }
-    println!("vectors    {}", vectors(&config.embedding));
+    say!("vectors    {}", vectors(&config.embedding));
     let rerank = config.rerank.as_deref().map(|models| local(LocalModel::E5Small, models));
-    println!("rerank     {}", rerank.as_deref().unwrap_or("none"));
+    say!("rerank     {}", rerank.as_deref().unwrap_or("none"));
     let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox));
-    println!("sandbox    {}: {}", config.sandbox.name(), sandbox.status());
-    println!("           {}", runtime.block_on(tried(&sandbox))?);
+    say!("sandbox    {}: {}", config.sandbox.name(), sandbox.status());
+    say!("           {}", runtime.block_on(tried(&sandbox))?);
     if let Some(warning) = sandbox.warning_for(&home.join("scratch")) {
-        println!("           {warning}");
+        say!("           {warning}");
     }
     for server in runtime.block_on(doctor_mcp::servers(home, config.sandbox)) {
-        println!("mcp        {server}");
+        say!("mcp        {server}");
     }
     if config.people.is_multi() {
         match sandbox.person_obstacle(config.people.uids) {
-            None => println!("people     each person's commands run as a user of their own, of {}", config.people.uids),
-            Some(obstacle) => println!("people     commands are left out: {obstacle}"),
+            None => say!("people     each person's commands run as a user of their own, of {}", config.people.uids),
+            Some(obstacle) => say!("people     commands are left out: {obstacle}"),
         }
     }
     for warning in &config.warnings {
-        println!("warning    {warning}");
+        say!("warning    {warning}");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -61,10 +61,10 @@ pub fn eval(arguments: &EvalArguments) -> anyhow::Result<ExitCode> {
         let library: Arc<Library> = libraries.of_root(root);
         let (cases, problems) = library.cases()?;
         for problem in &problems {
-            println!("{}:{}: {}", library.tests_path(), problem.line, problem.message);
+            say!("{}:{}: {}", library.tests_path(), problem.line, problem.message);
         }
         if cases.is_empty() {
-            println!("{}: no tests", library.tests_path());
+            say!("{}: no tests", library.tests_path());
             continue;
         }
         let report = library.evaluate(arguments.k)?;
@@ -78,7 +78,7 @@ fn print(report: &TestReport) {
     let before = report.before.map_or_else(String::new, |before| {
         format!("  (before: recall {:.3}, MRR {:.3})", before.recall_at_k, before.mrr)
     });
-    println!(
+    say!(
         "{}: {} questions, {}: recall@{} {:.3}, MRR {:.3}, {:.1} ms a question (p95 {:.1}){before}",
         report.folder,
         report.cases,
@@ -91,12 +91,12 @@ fn print(report: &TestReport) {
     );
     let place = |rank: Option<u32>| rank.map_or_else(|| "not found".to_owned(), |rank| format!("place {rank}"));
     for moved in &report.worse {
-        println!("  worse: line {}, {}: {} → {}", moved.line, moved.query, place(moved.before), place(moved.now));
+        say!("  worse: line {}, {}: {} → {}", moved.line, moved.query, place(moved.before), place(moved.now));
     }
     for moved in &report.better {
-        println!("  better: line {}, {}: {} → {}", moved.line, moved.query, place(moved.before), place(moved.now));
+        say!("  better: line {}, {}: {} → {}", moved.line, moved.query, place(moved.before), place(moved.now));
     }
     for missed in report.results.iter().filter(|result| result.rank.is_none_or(|rank| rank > report.k)) {
-        println!("  not among the first {}: line {}, {} ({})", report.k, missed.line, missed.query, missed.expected);
+        say!("  not among the first {}: line {}, {} ({})", report.k, missed.line, missed.query, missed.expected);
     }
 }

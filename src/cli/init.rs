@@ -8,7 +8,7 @@ use crate::engine::starter;
 /// Writes the starter files into `dir` and prints how many were created.
 pub fn init(dir: &Path) -> anyhow::Result<ExitCode> {
     let made = starter::fill(dir)?;
-    println!("{} is a miniclaw home now ({made} files made, what was there is kept).", dir.display());
-    println!("Start it with: miniclaw --home {}", dir.display());
+    say!("{} is a miniclaw home now ({made} files made, what was there is kept).", dir.display());
+    say!("Start it with: miniclaw --home {}", dir.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -111,7 +111,7 @@ pub fn measure(kit: &Kit, sets: &[String]) -> anyhow::Result<ExitCode> {
     if kit.embedder.is_none() {
         eprintln!("no embedding model: lexical runs only");
     }
-    println!("set\tmode\tn\thit@3\trecall@3\trecall@10\tmrr@10\tndcg@10\tms/query");
+    say!("set\tmode\tn\thit@3\trecall@3\trecall@10\tmrr@10\tndcg@10\tms/query");
     for name in names {
         kit.set(&name)?;
     }
@@ -147,7 +147,7 @@ impl Kit {
             outside::write(&file, &run)?;
             let scores = self.scores(&folder, &file)?;
             let milliseconds = took.as_secs_f64() * 1000.0 / queries.len().max(1) as f64;
-            println!("{name}\t{}\t{scores}\t{milliseconds:.2}", mode.name());
+            say!("{name}\t{}\t{scores}\t{milliseconds:.2}", mode.name());
         }
         Ok(())
     }

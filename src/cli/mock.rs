@@ -25,7 +25,7 @@ pub fn mock(arguments: &MockArguments) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build()?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", arguments.port)).await?;
-        println!("listening on http://{}", listener.local_addr()?);
+        say!("listening on http://{}", listener.local_addr()?);
         let stopped = super::serve::stop_signal()?;
         tokio::select! {
             served = scripted::serve(script, listener) => served?,

@@ -1,5 +1,12 @@
 //! The command line: serve, ask, mcp, acp, init, doctor, verify, skills, people, token, eval, openapi, mock-llm.
 
+/// Prints a line as `println!` does, which panics if nobody reads any more: `miniclaw doctor | head -1`.
+macro_rules! say {
+    ($($text:tt)*) => {
+        $crate::cli::print(format_args!("{}\n", format_args!($($text)*)))
+    };
+}
+
 mod acp;
 mod ask;
 mod doctor;
@@ -16,7 +23,7 @@ mod skills;
 mod token;
 mod verify;
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -109,9 +116,19 @@ pub fn run() -> ExitCode {
 }
 
 fn openapi() -> anyhow::Result<ExitCode> {
-    // Not `println!`, which panics if the reader stops reading.
-    writeln!(std::io::stdout(), "{}", crate::api::document().to_pretty_json()?)?;
+    say!("{}", crate::api::document().to_pretty_json()?);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes to standard output. What nobody reads any more is not written; any other error ends the program.
+fn print(text: std::fmt::Arguments<'_>) {
+    match std::io::stdout().write_fmt(text) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("miniclaw: cannot write to standard output: {error}");
+            std::process::exit(1);
+        }
+        _ => {}
+    }
 }
 
 /// Returns the home to use: the given one, else the current folder if it is a home, else `~/miniclaw`.

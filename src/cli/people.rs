@@ -57,20 +57,20 @@ pub fn run(arguments: PeopleArguments) -> anyhow::Result<ExitCode> {
             let password = new_password()?;
             let first = FirstAccount { username: &username, email: email.as_deref(), password: &password };
             let adopted = runtime.block_on(offline::adopt(&folder, first))?;
-            println!("the home is now that of {} (people/{})", adopted.account.username, adopted.account.id);
-            println!("config.yml has auth_mode: multi; the next start of the server asks everybody to sign in");
+            say!("the home is now that of {} (people/{})", adopted.account.username, adopted.account.id);
+            say!("config.yml has auth_mode: multi; the next start of the server asks everybody to sign in");
             if adopted.made_secret {
-                println!(".env has a new key that signs the sign-ins; keep it secret");
+                say!(".env has a new key that signs the sign-ins; keep it secret");
             }
         }
         PeopleCommand::Release => {
             let aside = runtime.block_on(offline::release(&folder))?;
-            println!("the home is that of a single person again");
-            println!("{aside}/ has the account and the server's own files; delete it when you do not need it any more");
+            say!("the home is that of a single person again");
+            say!("{aside}/ has the account and the server's own files; delete it when you do not need it any more");
         }
         PeopleCommand::ResetPassword { username } => {
             let password = runtime.block_on(offline::reset_password(&folder, &username))?;
-            println!("{password}");
+            say!("{password}");
             eprintln!("this is the temporary password; change it after signing in");
         }
         PeopleCommand::Disable { username } => runtime.block_on(offline::set_active(&folder, &username, false))?,
@@ -84,7 +84,7 @@ fn list(folder: &std::path::Path) -> anyhow::Result<()> {
         let role = if account.role == AccountRole::Admin { "admin" } else { "user" };
         let state = if account.is_active { "active" } else { "disabled" };
         let last = account.last_login_at.map_or_else(|| "never".to_owned(), clock::rfc3339);
-        println!("{:<20} {role:<5} {state:<8} {last:<20} {}", visible(&account.username), account.id);
+        say!("{:<20} {role:<5} {state:<8} {last:<20} {}", visible(&account.username), account.id);
     }
     Ok(())
 }

@@ -68,14 +68,12 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
 }
 
 fn print_address(Started { url, sign_in_link, setup_code }: Started) {
-    println!("listening on {url}");
+    say!("listening on {url}");
     if let Some(link) = sign_in_link {
-        println!("open {link} (works once, for ten minutes)");
+        say!("open {link} (works once, for ten minutes)");
     }
     if let Some(code) = setup_code {
-        println!(
-            "there is no account yet; whoever makes the first one is the admin, and needs this setup code: {code}"
-        );
+        say!("there is no account yet; whoever makes the first one is the admin, and needs this setup code: {code}");
     }
 }
 

@@ -68,10 +68,10 @@ fn list(home: &Home) -> anyhow::Result<ExitCode> {
             Some(found) if found.changed => "changed",
             Some(_) => "new",
         };
-        println!("{state:<8} {}", file.path);
+        say!("{state:<8} {}", file.path);
     }
     for unlisted in unlisted {
-        println!("refused  {} ({})", visible(&unlisted.path()), unlisted.why.sentence());
+        say!("refused  {} ({})", visible(&unlisted.path()), unlisted.why.sentence());
     }
     Ok(if untrusted.is_empty() && unlisted.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -88,7 +88,7 @@ async fn trust(store: &OwnedHome, paths: &[String]) -> anyhow::Result<ExitCode> 
             bail!("{path}: {}", UnlistedReason::TooDeep.sentence());
         }
         store.tree.trust_file(store.claim, path.clone(), TrustedBy::CommandLine).await?;
-        println!("trusted  {path}");
+        say!("trusted  {path}");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -60,12 +60,12 @@ pub fn run(arguments: TokenArguments) -> anyhow::Result<ExitCode> {
     let tokens = ApiTokens::new(&home_dir(arguments.home));
     match arguments.command {
         TokenCommand::Add { scope, name } => {
-            println!("{}", tokens.add(&name, scope.into())?);
+            say!("{}", tokens.add(&name, scope.into())?);
             eprintln!("keep this token secret; it is not shown again");
         }
         TokenCommand::List => {
             for token in tokens.list()? {
-                println!(
+                say!(
                     "{:<10} {:<5} {} {}",
                     token.id,
                     token.scope,

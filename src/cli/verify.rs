@@ -33,8 +33,8 @@ pub fn run(arguments: &VerifyArguments) -> anyhow::Result<ExitCode> {
     match checked(&folder) {
         Ok(report) => {
             match arguments.json {
-                true => println!("{}", serde_json::to_string_pretty(&report)?),
-                false => print!("{}", text(&report)),
+                true => say!("{}", serde_json::to_string_pretty(&report)?),
+                false => super::print(format_args!("{}", text(&report))),
             }
             Ok(if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }

@@ -1,5 +1,6 @@
 //! Starting, stopping and using the program on the command line.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -141,6 +142,24 @@ async fn doctor_names_what_is_set_and_missing_and_prints_no_key() {
     assert!(!all.contains(KEY) && !all.contains("hidden-key"), "{all}");
     let quiet = world.run(&["doctor", "--needs-model", "--home", home.to_str().unwrap()]).await;
     assert_eq!((quiet.status.code(), quiet.stdout.len()), (Some(1), 0), "a model is configured");
+}
+
+#[tokio::test]
+async fn command_ends_well_though_nobody_reads_its_output() {
+    let world = World::new(script([])).await;
+    let home = world.home();
+    for arguments in [&["doctor", "--home", home.to_str().unwrap()][..], &["openapi"]] {
+        let mut command = world.command(arguments);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+        assert!(output.status.success() && !text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
+    }
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = world.command(&["openapi"]).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+    let output = output.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).starts_with("miniclaw: cannot write to standard output"), "{}", text(&output.stderr));
 }
 
 #[tokio::test]

@@ -168,7 +168,7 @@ impl Asking<'_> {
             }
             match schema.value_in(&text) {
                 Ok(value) => {
-                    println!("{value}");
+                    say!("{value}");
                     return Ok(ExitCode::SUCCESS);
                 }
                 Err(wrong) if tries_left > 0 => question = Question::correcting(&wrong),

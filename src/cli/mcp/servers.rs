@@ -129,7 +129,7 @@ async fn done(client: &Client, command: McpServersCommand) -> anyhow::Result<Exi
             let arguments: Value = serde_json::from_str(&arguments).context("the arguments are no JSON")?;
             let request = json!({"tool": tool, "arguments": arguments});
             let result = client.post(&format!("api/mcp/{name}/call"), request).await?;
-            println!("{}", visible(result["text"].as_str().unwrap_or_default()));
+            say!("{}", visible(result["text"].as_str().unwrap_or_default()));
             return Ok(if result["ok"] == true { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
     }
@@ -217,24 +217,24 @@ pub(super) fn found(listed: &Value, name: &str) -> anyhow::Result<Value> {
 
 pub(super) fn print_server(server: &Value) {
     let text = |value: &Value| visible(value.as_str().unwrap_or_default());
-    println!("{} ({})", text(&server["name"]), text(&server["status"]));
-    println!("  entry {}", text(&server["entry"]));
+    say!("{} ({})", text(&server["name"]), text(&server["status"]));
+    say!("  entry {}", text(&server["entry"]));
     if !server["package"].is_null() {
         let package = &server["package"];
         let before = package["confirmed"].as_str().map(|before| format!(" instead of {}", visible(before)));
-        println!("  package {} {}{}", text(&package["name"]), text(&package["version"]), before.unwrap_or_default());
+        say!("  package {} {}{}", text(&package["name"]), text(&package["version"]), before.unwrap_or_default());
     }
     if let Some(reason) = server["reason"].as_str() {
-        println!("  {}", visible(reason));
+        say!("  {}", visible(reason));
     }
     for problem in server["problems"].as_array().into_iter().flatten() {
-        println!("  {}", text(problem));
+        say!("  {}", text(problem));
     }
     for tool in server["tools"].as_array().into_iter().flatten() {
-        println!("  {:<20} {}", text(&tool["state"]), text(&tool["name"]));
-        println!("    {}", visible(&tool["definition"].to_string()));
+        say!("  {:<20} {}", text(&tool["state"]), text(&tool["name"]));
+        say!("    {}", visible(&tool["definition"].to_string()));
         if !tool["trusted"].is_null() {
-            println!("    trusted: {}", visible(&tool["trusted"].to_string()));
+            say!("    trusted: {}", visible(&tool["trusted"].to_string()));
         }
     }
 }

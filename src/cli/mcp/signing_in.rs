@@ -18,7 +18,7 @@ pub async fn login(client: &Client, name: &str) -> anyhow::Result<ExitCode> {
     let begun = client.post(&format!("api/mcp/{name}/login"), json!({})).await?;
     let text = |field: &str| visible(begun[field].as_str().unwrap_or_default());
     eprintln!("Sign in to {name} at {}. Open this address in a browser on this machine:", text("issuer"));
-    println!("{}", text("authorization_url"));
+    say!("{}", text("authorization_url"));
     let until = Instant::now() + WAIT;
     loop {
         tokio::time::sleep(STEP).await;
