@@ -104,9 +104,13 @@ interop: frontend/dist/index.html ## Try the server with programs of others: the
 	"$(INTEROP)/aider/bin/pip" install --quiet --disable-pip-version-check -r tests/interop/requirements-aider.txt
 	python3 -m venv "$(INTEROP)/protocols"
 	"$(INTEROP)/protocols/bin/pip" install --quiet --disable-pip-version-check -r tests/interop/requirements-protocols.txt
-	npm install --prefix "$(INTEROP)/node" --no-audit --no-fund --silent openai@7.59.0 @modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 @openai/codex@0.171.0 opencode-ai@1.18.33 @continuedev/cli@1.5.47 @anthropic-ai/claude-code@2.1.197
+	python3 -m venv "$(INTEROP)/servers"
+	"$(INTEROP)/servers/bin/pip" install --quiet --disable-pip-version-check mcp-server-git==2026.10.19 mcp-server-time==2026.10.19 mcp-server-fetch==2026.10.24
+	python3 -m venv "$(INTEROP)/older-servers"
+	"$(INTEROP)/older-servers/bin/pip" install --quiet --disable-pip-version-check mcp-server-sqlite==2025.4.25 'mcp<2'
+	npm install --prefix "$(INTEROP)/node" --no-audit --no-fund --silent openai@7.59.0 @modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-sequential-thinking@2026.8.31 @playwright/mcp@0.0.83 @openai/codex@0.171.0 opencode-ai@1.18.33 @continuedev/cli@1.5.47 @anthropic-ai/claude-code@2.1.197
 	MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" INTEROP_NODE_MODULES="$(abspath $(INTEROP))/node/node_modules" INTEROP_AIDER="$(abspath $(INTEROP))/aider/bin/aider" PYTHONDONTWRITEBYTECODE=1 "$(INTEROP)/bin/python" -m pytest -q -p no:cacheprovider tests/interop $(PROTOCOL_TESTS:%=--ignore=%)
-	MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" INTEROP_NODE_MODULES="$(abspath $(INTEROP))/node/node_modules" PYTHONDONTWRITEBYTECODE=1 "$(INTEROP)/protocols/bin/python" -m pytest -q -p no:cacheprovider $(PROTOCOL_TESTS)
+	MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" INTEROP_NODE_MODULES="$(abspath $(INTEROP))/node/node_modules" INTEROP_SERVERS="$(abspath $(INTEROP))/servers" INTEROP_OLDER_SERVERS="$(abspath $(INTEROP))/older-servers" PYTHONDONTWRITEBYTECODE=1 "$(INTEROP)/protocols/bin/python" -m pytest -q -p no:cacheprovider $(PROTOCOL_TESTS)
 
 eval: build ## Measure retrieval on the data sets of an evaluation kit: make eval KIT=DIR
 	@test -n "$(KIT)" || { echo "Set KIT to the folder of the kit: make eval KIT=DIR"; exit 2; }
