@@ -94,7 +94,7 @@ test-e5: embedder-e5 ## Tests of multilingual-e5-small, with the real weights
 
 # The programs are installed into a folder of their own.
 INTEROP := $(TARGET)/interop
-PROTOCOL_TESTS := $(addprefix tests/interop/,test_mcp.py test_mcp_server.py test_acp.py test_websocket.py test_coding_agents.py)
+PROTOCOL_TESTS := $(addprefix tests/interop/,test_mcp.py test_mcp_server.py test_acp.py test_acpx.py test_websocket.py test_coding_agents.py)
 
 interop: frontend/dist/index.html ## Try the server with programs of others: the SDKs of Anthropic and OpenAI, llm, aider, Codex, opencode, Continue, Claude Code, the gateway LiteLLM, MCP servers, a WebSocket client, and clients of MCP and ACP
 	cargo build --locked --bin miniclaw
@@ -108,7 +108,7 @@ interop: frontend/dist/index.html ## Try the server with programs of others: the
 	"$(INTEROP)/servers/bin/pip" install --quiet --disable-pip-version-check mcp-server-git==2026.10.19 mcp-server-time==2026.10.19 mcp-server-fetch==2026.10.24
 	python3 -m venv "$(INTEROP)/older-servers"
 	"$(INTEROP)/older-servers/bin/pip" install --quiet --disable-pip-version-check mcp-server-sqlite==2025.4.25 'mcp<2'
-	npm install --prefix "$(INTEROP)/node" --no-audit --no-fund --silent openai@7.59.0 @modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-sequential-thinking@2026.8.31 @playwright/mcp@0.0.83 @openai/codex@0.171.0 opencode-ai@1.18.33 @continuedev/cli@1.5.47 @anthropic-ai/claude-code@2.1.197
+	npm install --prefix "$(INTEROP)/node" --no-audit --no-fund --silent openai@7.59.0 @modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-sequential-thinking@2026.8.31 @playwright/mcp@0.0.83 acpx@0.19.1 @agentclientprotocol/sdk@2.4.0 @openai/codex@0.171.0 opencode-ai@1.18.33 @continuedev/cli@1.5.47 @anthropic-ai/claude-code@2.1.197
 	MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" INTEROP_NODE_MODULES="$(abspath $(INTEROP))/node/node_modules" INTEROP_AIDER="$(abspath $(INTEROP))/aider/bin/aider" PYTHONDONTWRITEBYTECODE=1 "$(INTEROP)/bin/python" -m pytest -q -p no:cacheprovider tests/interop $(PROTOCOL_TESTS:%=--ignore=%)
 	MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" INTEROP_NODE_MODULES="$(abspath $(INTEROP))/node/node_modules" INTEROP_SERVERS="$(abspath $(INTEROP))/servers" INTEROP_OLDER_SERVERS="$(abspath $(INTEROP))/older-servers" PYTHONDONTWRITEBYTECODE=1 "$(INTEROP)/protocols/bin/python" -m pytest -q -p no:cacheprovider $(PROTOCOL_TESTS)
 
