@@ -336,6 +336,29 @@ async fn raw_model_has_no_persona_and_leaves_only_usage() {
 }
 
 #[tokio::test]
+async fn jobs_of_a_frontend_leave_its_chat_alone() {
+    let world = World::new(script([always(says(["Tea."]))])).await;
+    let server = world.serve().await;
+    let program = Program::new(&server).await;
+    let chat = [("X-OpenWebUI-Chat-Id", "c1")];
+    let ask = |text: &str| json!({"model": "miniclaw", "messages": [{"role": "user", "content": text}]});
+    let job = "### Task:\nGenerate a concise title.\n<chat_history>\nUSER: Which tea?\n</chat_history>";
+    program.post_with("/v1/chat/completions", &chat, &ask(job)).await.ok();
+    assert_eq!(sessions(&program).await, 0);
+    let sent = world.provider.requests().pop().unwrap();
+    assert_eq!(sent["messages"], json!([{"role": "user", "content": job}]));
+    program.post_with("/v1/chat/completions", &chat, &ask("Which tea?")).await.ok();
+    program.post_with("/v1/chat/completions", &chat, &ask(job)).await.ok();
+    let answer = program.post_with("/v1/chat/completions", &[], &ask(job)).await.ok();
+    assert_eq!((sessions(&program).await, &answer["choices"][0]["message"]["content"]), (1, &json!("Tea.")));
+    // A person may write such a heading.
+    program.post_with("/v1/chat/completions", &[], &ask("### Task:\nBuy tea.")).await.ok();
+    let listed = server.get("/api/sessions").await.ok();
+    let counts: Vec<&Value> = listed["sessions"].as_array().unwrap().iter().map(|one| &one["message_count"]).collect();
+    assert_eq!(counts, [2, 2]);
+}
+
+#[tokio::test]
 async fn question_to_a_person_is_told_with_its_address() {
     let asks = calls([call("c1", "terminal", json!({"command": "true"}))]);
     let world = World::new(script([asks, says(["Done."]), says(["Next."])])).await;

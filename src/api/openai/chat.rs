@@ -74,7 +74,7 @@ pub async fn chat_completions(
     // It tells people of a frontend apart, and never joins two conversations.
     fields.take("user");
     let ignored = |fields: Fields, more: &[String]| [fields.ignored(), more.to_vec()].concat();
-    match model {
+    match model.for_conversation(&conversation) {
         RequestedModel::Raw(chosen) => {
             let ignored = ignored(fields, &parameters.ignored);
             let request = raw::request(conversation, parameters)?;

@@ -53,6 +53,15 @@ pub struct EntryCall {
     pub arguments: String,
 }
 
+impl Conversation {
+    /// Returns whether this is a job that Open WebUI has done about a chat (its title, its tags, what to ask next) and no
+    /// message of a person. Its prompts for them, in every version so far, are one message with these two marks.
+    pub fn is_job_about_chat(&self) -> bool {
+        let [Entry::User(only)] = &self.entries[..] else { return false };
+        only.files.is_empty() && only.text.starts_with("### Task:") && only.text.contains("<chat_history>")
+    }
+}
+
 /// Reads `messages` of the chat API.
 ///
 /// # Errors

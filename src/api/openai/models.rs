@@ -5,6 +5,7 @@ use axum::extract::Path;
 use serde::Serialize;
 
 use super::error::{OpenAiErrorBody, model_not_found};
+use super::message::Conversation;
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::domain::Chosen;
@@ -56,6 +57,14 @@ impl RequestedModel {
         match name.strip_prefix(AGENT).and_then(|rest| rest.strip_prefix('/')) {
             Some(model) => resolved(model).map(|chosen| Self::Agent(chosen.model)),
             None => Err(model_not_found(name)),
+        }
+    }
+
+    /// Returns the same, but the model alone for a frontend's job about a chat: it would put the chat itself aside.
+    pub fn for_conversation(self, conversation: &Conversation) -> Self {
+        match self {
+            Self::Agent(model) if conversation.is_job_about_chat() => Self::Raw(Chosen { model, ..Chosen::default() }),
+            other => other,
         }
     }
 }
