@@ -92,25 +92,26 @@ test-e5: embedder-e5 ## Tests of multilingual-e5-small, with the real weights
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked -p miniclaw-embed --test e5_small
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder e5_small
 
-# The programs are installed into a folder of their own.
-INTEROP := $(TARGET)/interop
-PROTOCOL_TESTS := $(addprefix tests/interop/,test_mcp.py test_mcp_server.py test_acp.py test_acpx.py test_websocket.py test_coding_agents.py)
+# The programs are installed into a folder of their own, in environments that do not disturb each other.
+INTEROP := $(abspath $(TARGET))/interop
+PROTOCOL_TESTS := $(addprefix tests/interop/,test_mcp.py test_mcp_server.py test_conformance.py test_mcp_conformance.py test_acp.py test_acpx.py test_websocket.py test_coding_agents.py)
 
-interop: frontend/dist/index.html ## Try the server with programs of others: the SDKs of Anthropic and OpenAI, llm, aider, Codex, opencode, Continue, Claude Code, the gateway LiteLLM, MCP servers, a WebSocket client, and clients of MCP and ACP
-	cargo build --locked --bin miniclaw
-	python3 -m venv "$(INTEROP)"
-	"$(INTEROP)/bin/pip" install --quiet --disable-pip-version-check -r tests/interop/requirements.txt
-	python3 -m venv "$(INTEROP)/aider"
-	"$(INTEROP)/aider/bin/pip" install --quiet --disable-pip-version-check -r tests/interop/requirements-aider.txt
-	python3 -m venv "$(INTEROP)/protocols"
-	"$(INTEROP)/protocols/bin/pip" install --quiet --disable-pip-version-check -r tests/interop/requirements-protocols.txt
-	python3 -m venv "$(INTEROP)/servers"
-	"$(INTEROP)/servers/bin/pip" install --quiet --disable-pip-version-check mcp-server-git==2026.10.19 mcp-server-time==2026.10.19 mcp-server-fetch==2026.10.24
-	python3 -m venv "$(INTEROP)/older-servers"
-	"$(INTEROP)/older-servers/bin/pip" install --quiet --disable-pip-version-check mcp-server-sqlite==2025.4.25 'mcp<2'
-	npm install --prefix "$(INTEROP)/node" --no-audit --no-fund --silent openai@7.59.0 @modelcontextprotocol/server-memory@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31 @modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-sequential-thinking@2026.8.31 @playwright/mcp@0.0.83 acpx@0.19.1 @agentclientprotocol/sdk@2.4.0 @openai/codex@0.171.0 opencode-ai@1.18.33 @continuedev/cli@1.5.47 @anthropic-ai/claude-code@2.1.197
-	MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" INTEROP_NODE_MODULES="$(abspath $(INTEROP))/node/node_modules" INTEROP_AIDER="$(abspath $(INTEROP))/aider/bin/aider" PYTHONDONTWRITEBYTECODE=1 "$(INTEROP)/bin/python" -m pytest -q -p no:cacheprovider tests/interop $(PROTOCOL_TESTS:%=--ignore=%)
-	MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" INTEROP_NODE_MODULES="$(abspath $(INTEROP))/node/node_modules" INTEROP_SERVERS="$(abspath $(INTEROP))/servers" INTEROP_OLDER_SERVERS="$(abspath $(INTEROP))/older-servers" PYTHONDONTWRITEBYTECODE=1 "$(INTEROP)/protocols/bin/python" -m pytest -q -p no:cacheprovider $(PROTOCOL_TESTS)
+interop: export MINICLAW_BIN = $(abspath $(TARGET))/debug/miniclaw
+interop: export MCP_PROBE = $(abspath $(TARGET))/debug/examples/mcp_probe
+interop: export INTEROP_NODE_MODULES = $(INTEROP)/node/node_modules
+interop: export INTEROP_AIDER = $(INTEROP)/aider/bin/aider
+interop: export INTEROP_SERVERS = $(INTEROP)/servers
+interop: export INTEROP_OLDER_SERVERS = $(INTEROP)/older-servers
+interop: export PYTHONDONTWRITEBYTECODE = 1
+interop: frontend/dist/index.html ## Try the server with programs of others: the SDKs of Anthropic and OpenAI, llm, aider, Codex, opencode, Continue, Claude Code, the gateway LiteLLM, MCP servers, a WebSocket client, clients of MCP and ACP, and the conformance tests of MCP
+	cargo build --locked --bin miniclaw --example mcp_probe
+	for name in clients aider protocols servers older-servers; do \
+	  python3 -m venv "$(INTEROP)/$$name"; \
+	  "$(INTEROP)/$$name/bin/pip" install --quiet --disable-pip-version-check -r "tests/interop/requirements-$$name.txt"; done
+	mkdir -p "$(INTEROP)/node" && cp tests/interop/package.json "$(INTEROP)/node/"
+	npm install --prefix "$(INTEROP)/node" --no-audit --no-fund --silent
+	"$(INTEROP)/clients/bin/python" -m pytest -q -p no:cacheprovider tests/interop $(PROTOCOL_TESTS:%=--ignore=%)
+	"$(INTEROP)/protocols/bin/python" -m pytest -q -p no:cacheprovider $(PROTOCOL_TESTS)
 
 eval: build ## Measure retrieval on the data sets of an evaluation kit: make eval KIT=DIR
 	@test -n "$(KIT)" || { echo "Set KIT to the folder of the kit: make eval KIT=DIR"; exit 2; }

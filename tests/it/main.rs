@@ -62,6 +62,7 @@ mod malformed;
 mod mcp;
 mod mcp_client;
 mod mcp_elicitation;
+mod mcp_listening;
 mod mcp_oauth;
 mod mcp_package;
 mod mcp_remote;

@@ -56,6 +56,24 @@ impl StreamClient {
         answered(self.client(url)?.get(url.clone()).header(ACCEPT, "application/json")).await
     }
 
+    /// Asks for a stream of events, from the event with an id on if one is named, and returns the answer, whatever its status is.
+    ///
+    /// # Errors
+    /// Returns an error if the address may not be reached, leads elsewhere, or does not answer in time.
+    pub async fn listen(
+        &self,
+        url: &Url,
+        headers: &[(String, SecretString)],
+        last_event: Option<&str>,
+    ) -> Result<StreamAnswer, FetchError> {
+        let mut asking = self.client(url)?.get(url.clone()).headers(header_map(headers)?);
+        if let Some(last_event) = last_event {
+            let unfit = |_| FetchError::Failed("the id of an event has characters that no header can have".to_owned());
+            asking = asking.header("Last-Event-ID", HeaderValue::from_str(last_event).map_err(unfit)?);
+        }
+        answered(asking.header(ACCEPT, "text/event-stream")).await
+    }
+
     /// Sends a form, and returns the answer, whatever its status is.
     ///
     /// # Errors

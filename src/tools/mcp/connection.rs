@@ -14,18 +14,18 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::askers::{Askers, ServerQuestion};
 use super::elicitation::{self, Elicitor};
 use super::era::Era;
-use super::message::{self, Incoming, RpcError};
+use super::listening;
+use super::message::{self, Incoming, Request, RpcError};
 use crate::sandbox::{CompanionInput, CompanionMessage, CompanionOutput, CompanionProcess, Exit};
-use crate::tools::{LiveOutput, LiveQuestions};
+use crate::tools::LiveOutput;
 
 /// Maximum number of lines that wait to be written.
 const QUEUE: usize = 64;
 /// Maximum number of lines that are no message; some programs print a greeting.
 const MAX_NOISE: usize = 200;
-/// Maximum number of questions of a server that wait while a person answers another one.
-const ASKED: usize = 4;
 /// Maximum number of requests of a server that are answered.
 const MAX_REQUESTS: usize = 1_000;
 /// Maximum characters of standard error in the reason for an end.
@@ -65,7 +65,6 @@ pub struct Connection {
     pub era: Era,
     outgoing: mpsc::Sender<Value>,
     state: Arc<State>,
-    next: AtomicU64,
 }
 
 struct State {
@@ -77,19 +76,24 @@ struct State {
     gone: CancellationToken,
     list_changed: AtomicBool,
     last_used: Mutex<Instant>,
+    askers: Askers,
+    next: AtomicU64,
+    /// The server says that it announces changes.
+    announces: AtomicBool,
+    subscription: Mutex<Subscription>,
+}
+
+/// The subscription to what the server announces.
+#[derive(Default)]
+struct Subscription {
+    id: Option<u64>,
+    /// How often it has ended.
+    ends: u32,
 }
 
 struct Waiting {
     reply: oneshot::Sender<Result<Value, RpcError>>,
     progress: mpsc::Sender<String>,
-    /// Where the questions of the server go, and whose they are.
-    asker: Option<(mpsc::Sender<ServerQuestion>, LiveQuestions)>,
-}
-
-/// A request of the server that a person answers: its id and its parameters.
-struct ServerQuestion {
-    id: Value,
-    params: Value,
 }
 
 impl Connection {
@@ -107,10 +111,14 @@ impl Connection {
             gone: CancellationToken::new(),
             list_changed: AtomicBool::new(false),
             last_used: Mutex::new(Instant::now()),
+            askers: Askers::default(),
+            next: AtomicU64::new(1),
+            announces: AtomicBool::new(false),
+            subscription: Mutex::default(),
         });
         tokio::spawn(write(input, lines));
         tokio::spawn(read(state.clone(), (output, process), (outgoing.clone(), idle)));
-        Self { era, outgoing, state, next: AtomicU64::new(1) }
+        Self { era, outgoing, state }
     }
 
     pub fn is_open(&self) -> bool {
@@ -138,6 +146,18 @@ impl Connection {
         self.state.list_changed.swap(false, Ordering::Relaxed)
     }
 
+    pub fn note_announces(&self, announces: bool) {
+        self.state.announces.store(announces, Ordering::Relaxed);
+    }
+
+    /// Subscribes to what the server announces, unless that was done or there is nothing.
+    pub fn subscribe(&self) {
+        let is_new = whole(&self.state.subscription).id.is_none() && whole(&self.state.subscription).ends == 0;
+        if self.era == Era::Modern && self.state.announces.load(Ordering::Relaxed) && is_new {
+            subscribe(&self.state, &self.outgoing);
+        }
+    }
+
     pub async fn notify(&self, method: &str, params: Value) {
         // A connection that has ended needs no notification.
         let _ = self.outgoing.send(message::notification(method, params)).await;
@@ -150,17 +170,16 @@ impl Connection {
     /// Returns an error if the server refuses, does not answer in time, or is gone.
     pub async fn request(
         &self,
-        request: (&str, Value),
+        Request { method, params, .. }: Request<'_>,
         limits: &RequestLimits,
         (cancel, live): (&CancellationToken, &LiveOutput),
         elicitor: Option<&Elicitor<'_>>,
     ) -> Result<Value, RequestError> {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let id = self.state.next.fetch_add(1, Ordering::Relaxed);
         let (reply, mut answer) = oneshot::channel();
         let (progress, mut news) = mpsc::channel(8);
-        let (to, mut asked) = mpsc::channel(ASKED);
-        let asker = elicitor.map(|elicitor| (to, elicitor.questions.clone()));
-        whole(&self.state.waiting).insert(id, Waiting { reply, progress, asker });
+        let mut asking = self.state.askers.add(id, elicitor);
+        whole(&self.state.waiting).insert(id, Waiting { reply, progress });
         let _waits = Registered { state: &self.state, id };
         if !self.is_open() {
             return Err(self.lost());
@@ -168,7 +187,7 @@ impl Connection {
         *whole(&self.state.last_used) = Instant::now();
         let mut end = Instant::now() + limits.total;
         let mut quiet = Instant::now() + limits.silence;
-        let sending = self.outgoing.send(message::request(self.era, id, request));
+        let sending = self.outgoing.send(message::request(self.era, id, (method, params)));
         tokio::select! {
             sent = sending => sent.map_err(|_| self.lost())?,
             () = tokio::time::sleep_until(quiet) => return Err(RequestError::TimedOut(limits.silence.as_secs())),
@@ -191,7 +210,7 @@ impl Connection {
                         live.show(format!("{text}\n"));
                     }
                 }
-                Some(question) = asked.recv(), if answering.is_none() => {
+                Some(question) = asking.asked.recv(), if answering.is_none() => {
                     since = Instant::now();
                     answering = elicitor.map(|elicitor| -> BoxFuture<'_, Value> {
                         Box::pin(async move {
@@ -280,19 +299,17 @@ async fn read(
             CompanionMessage::TooLong => break Some("the server sent a message over 4 MiB"),
         };
         match Incoming::parse(&line) {
-            Incoming::Response { id, result } => {
-                if let Some(waiting) = whole(&state.waiting).remove(&id) {
-                    let _ = waiting.reply.send(result);
-                }
-            }
+            Incoming::Response { id, result } => match whole(&state.waiting).remove(&id) {
+                Some(waiting) => drop(waiting.reply.send(result)),
+                None => subscription_ended(&state, &outgoing, (id, result.is_ok())),
+            },
             Incoming::Request { id, method, params } => {
                 requests += 1;
                 if requests > MAX_REQUESTS {
                     break Some("the server sent too many requests of its own");
                 }
                 let question = ServerQuestion { id: id.clone(), params };
-                let asker = if method == elicitation::CREATE { asker(&state) } else { None };
-                if asker.is_none_or(|asker| asker.try_send(question).is_err()) {
+                if method != elicitation::CREATE || !state.askers.ask(question) {
                     // A program that asks and reads no answers gets none.
                     let _ = outgoing.try_send(message::response_to(&id, &method));
                 }
@@ -318,22 +335,44 @@ async fn read(
     state.gone.cancel();
 }
 
-/// Returns where a question of the server goes; `None` if calls of several runs are under way, because a person would be asked
-/// in the wrong conversation.
-fn asker(state: &State) -> Option<mpsc::Sender<ServerQuestion>> {
-    let waiting = whole(&state.waiting);
-    let mut askers: Vec<_> = waiting.iter().filter_map(|(id, waiting)| Some((id, waiting.asker.as_ref()?))).collect();
-    askers.sort_by_key(|(id, _)| **id);
-    let (_, (to, questions)) = askers.first()?;
-    askers.iter().all(|(_, (_, other))| questions.go_where(other)).then(|| to.clone())
-}
-
 /// Resolves when there is a future and it does.
 pub(super) async fn whenever<T>(future: &mut Option<BoxFuture<'_, T>>) -> T {
     match future {
         Some(future) => future.await,
         None => std::future::pending().await,
     }
+}
+
+/// Subscribes to what the server announces.
+fn subscribe(state: &State, outgoing: &mpsc::Sender<Value>) {
+    let id = state.next.fetch_add(1, Ordering::Relaxed);
+    whole(&state.subscription).id = Some(id);
+    let request = message::request(Era::Modern, id, (listening::SUBSCRIBE, listening::subscription()));
+    // A server that reads nothing is not waited for.
+    let _ = outgoing.try_send(request);
+}
+
+/// Subscribes again later if the server has ended the subscription, and not if it has refused it.
+fn subscription_ended(state: &Arc<State>, outgoing: &mpsc::Sender<Value>, (id, is_ended): (u64, bool)) {
+    let ends = {
+        let mut subscription = whole(&state.subscription);
+        if subscription.id != Some(id) || !is_ended {
+            return;
+        }
+        subscription.id = None;
+        subscription.ends += 1;
+        subscription.ends
+    };
+    let (state, outgoing) = (state.clone(), outgoing.clone());
+    tokio::spawn(async move {
+        tokio::select! {
+            () = state.closing.cancelled() => return,
+            () = tokio::time::sleep(listening::pause(ends)) => {}
+        }
+        // What it has announced meanwhile is lost.
+        state.list_changed.store(true, Ordering::Relaxed);
+        subscribe(&state, &outgoing);
+    });
 }
 
 fn exited(exit: Exit) -> String {

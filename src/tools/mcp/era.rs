@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::{Connection, RequestError, RequestLimits};
 use super::elicitation;
 use super::link::Link;
+use super::listening;
 use super::message::client_info;
 use crate::tools::LiveOutput;
 
@@ -22,6 +23,8 @@ use crate::tools::LiveOutput;
 const PROBE: Duration = Duration::from_secs(2);
 /// How long a program has for its first answer, if it is known to give one.
 const START: Duration = Duration::from_secs(60);
+/// The code of the error that a server does not speak the revision of a request.
+const UNSUPPORTED: i64 = -32022;
 const MODERN: &str = "2026-07-28";
 /// Revisions of the older era that this client speaks. The first one is asked for.
 const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -47,13 +50,26 @@ impl Era {
 /// # Errors
 /// Returns why it is not: a sentence, for the case that it is not of the older era either.
 pub async fn discover(link: &Link, within: Duration) -> Result<(), String> {
-    match ask(link, ("server/discover", json!({})), within).await {
-        Ok(result) => match result["supportedVersions"].as_array() {
-            Some(versions) if versions.iter().any(|version| version == MODERN) => Ok(()),
-            _ => Err("it does not speak 2026-07-28".to_owned()),
-        },
+    let asked = || ask(link, ("server/discover", json!({})), within);
+    let answered = match asked().await {
+        // A server that refuses a revision and names the same one wants it to be chosen from its list.
+        Err(RequestError::Refused(error)) if error.code == UNSUPPORTED && names_modern(&error.data["supported"]) => {
+            asked().await
+        }
+        answered => answered,
+    };
+    match answered {
+        Ok(result) if names_modern(&result["supportedVersions"]) => {
+            link.note_announces(listening::announces(&result["capabilities"]));
+            Ok(())
+        }
+        Ok(_) => Err("it does not speak 2026-07-28".to_owned()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+fn names_modern(versions: &Value) -> bool {
+    versions.as_array().is_some_and(|versions| versions.iter().any(|version| version == MODERN))
 }
 
 /// Begins a connection of the older era.

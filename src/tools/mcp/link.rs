@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::{Connection, RequestError, RequestLimits};
 use super::elicitation::Elicitor;
 use super::era::Era;
+use super::message::Request;
 use super::remote::Remote;
 use crate::tools::LiveOutput;
 
@@ -29,6 +30,11 @@ impl Link {
         }
     }
 
+    /// Returns whether arguments travel in headers, too.
+    pub fn mirrors_arguments(&self) -> bool {
+        matches!(self, Self::Remote(remote) if remote.mirrors_arguments())
+    }
+
     /// Ends it, and waits until no process is left.
     pub async fn closed(&self) {
         match self {
@@ -40,7 +46,15 @@ impl Link {
     pub fn take_list_changed(&self) -> bool {
         match self {
             Self::Program(connection) => connection.take_list_changed(),
-            Self::Remote(remote) => remote.take_list_changed(),
+            Self::Remote(remote) => remote.announcements.take_list_changed(),
+        }
+    }
+
+    /// Notes whether the server says that it announces changes.
+    pub fn note_announces(&self, announces: bool) {
+        match self {
+            Self::Program(connection) => connection.note_announces(announces),
+            Self::Remote(remote) => remote.announcements.note_offered(announces),
         }
     }
 
@@ -62,8 +76,8 @@ impl Link {
         stop: (&CancellationToken, &LiveOutput),
     ) -> Result<Value, RequestError> {
         match self {
-            Self::Program(connection) => connection.request(request, limits, stop, None).await,
-            Self::Remote(remote) => remote.request(request, limits, stop, None).await,
+            Self::Program(connection) => connection.request(request.into(), limits, stop, None).await,
+            Self::Remote(remote) => remote.request(request.into(), limits, stop, None).await,
         }
     }
 
@@ -73,7 +87,7 @@ impl Link {
     /// Same as [`Link::request`].
     pub async fn request_eliciting(
         &self,
-        request: (&str, Value),
+        request: Request<'_>,
         limits: &RequestLimits,
         stop: (&CancellationToken, &LiveOutput),
         elicitor: &Elicitor<'_>,

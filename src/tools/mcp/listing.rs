@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::RequestLimits;
 use super::link::Link;
 use super::masking::hide;
+use super::param_headers;
 use crate::domain::mcp::{canonical_definition, depth};
 use crate::domain::visible::visible;
 use crate::store::sha256;
@@ -107,7 +108,7 @@ async fn all_pages(link: &Link) -> Result<Listing, String> {
                 listing.problems.push("It has more than 2,000 tools; the others are left out.".to_owned());
                 return Ok(listing);
             }
-            match usable(tool, &mut seen) {
+            match usable(tool, &mut seen).and_then(|()| designation(link, tool)) {
                 Ok(()) => listing.tools.push(Definition::from(tool.clone())),
                 Err(why) if listing.problems.len() < MAX_PROBLEMS => listing.problems.push(why),
                 Err(_) => {}
@@ -121,6 +122,15 @@ async fn all_pages(link: &Link) -> Result<Listing, String> {
         }
     }
     Err("its list of tools has too many pages".to_owned())
+}
+
+/// Checks what a tool wants as headers, where arguments travel in them.
+fn designation(link: &Link, tool: &Value) -> Result<(), String> {
+    if !link.mirrors_arguments() {
+        return Ok(());
+    }
+    let name = tool["name"].as_str().unwrap_or_default();
+    param_headers::designated(&tool["inputSchema"]).map(drop).map_err(|why| format!("{} {why}.", visible(name)))
 }
 
 fn usable(tool: &Value, seen: &mut BTreeSet<String>) -> Result<(), String> {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::connection::RequestError;
 use super::server::Server;
 use crate::domain::Mask;
 
@@ -33,6 +34,20 @@ pub fn hide(value: &mut Value, hidden: &impl Fn(&str) -> String) {
             }
         }
         Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// Hides values of variables in why a request has no result.
+pub fn hidden_error(error: RequestError, hidden: &impl Fn(&str) -> String) -> RequestError {
+    match error {
+        RequestError::Lost(why) => RequestError::Lost(hidden(&why)),
+        RequestError::SignIn(why) => RequestError::SignIn(hidden(&why)),
+        RequestError::Refused(mut error) => {
+            error.message = hidden(&error.message);
+            hide(&mut error.data, hidden);
+            RequestError::Refused(error)
+        }
+        RequestError::TimedOut(_) | RequestError::Cancelled => error,
     }
 }
 

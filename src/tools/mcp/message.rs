@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::elicitation;
 use super::era::Era;
+use super::param_headers::Header;
 
 /// What this client says of itself.
 const CLIENT: &str = "miniclaw";
@@ -16,6 +17,29 @@ pub struct RpcError {
     pub code: i64,
     #[serde(default)]
     pub message: String,
+    #[serde(default)]
+    pub data: Value,
+}
+
+impl RpcError {
+    /// Returns an error that this client makes of an answer that is none.
+    pub fn of(message: String) -> Self {
+        Self { code: 0, message, data: Value::Null }
+    }
+}
+
+/// A request to a server.
+pub struct Request<'a> {
+    pub method: &'a str,
+    pub params: Value,
+    /// What a remote server gets in headers, too.
+    pub mirrored: Vec<Header>,
+}
+
+impl<'a> From<(&'a str, Value)> for Request<'a> {
+    fn from((method, params): (&'a str, Value)) -> Self {
+        Self { method, params, mirrored: Vec::new() }
+    }
 }
 
 /// A message of a server.
@@ -62,7 +86,7 @@ impl Incoming {
         match (message.remove("result"), message.remove("error")) {
             (Some(result), None) => Self::Response { id, result: Ok(result) },
             (_, Some(error)) => {
-                let unread = RpcError { code: 0, message: String::new() };
+                let unread = RpcError::of(String::new());
                 Self::Response { id, result: Err(serde_json::from_value(error).unwrap_or(unread)) }
             }
             (None, None) => Self::Other,
@@ -121,7 +145,7 @@ mod tests {
             parse(json!({"jsonrpc": "2.0", "id": 1, "result": {}})),
             Incoming::Response { id: 1, result: Ok(json!({})) }
         );
-        let error = RpcError { code: -32602, message: "no".to_owned() };
+        let error = RpcError { code: -32602, message: "no".to_owned(), data: json!({}) };
         assert_eq!(
             parse(json!({"id": 2, "error": {"code": -32602, "message": "no", "data": {}}})),
             Incoming::Response { id: 2, result: Err(error) }

@@ -5,17 +5,21 @@
 //! server runs; it starts with its first call.
 
 mod address;
+mod askers;
 mod confirmation;
 mod connection;
 mod elicitation;
 mod era;
+mod events;
 mod link;
+mod listening;
 mod listing;
 mod masking;
 mod message;
 mod oauth;
 mod offers;
 mod package;
+mod param_headers;
 mod paths;
 mod pins;
 mod relisting;

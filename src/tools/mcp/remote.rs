@@ -1,25 +1,26 @@
 //! A server over Streamable HTTP: each message is a request of its own, answered with a document or with a stream of events.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use futures_util::future::BoxFuture;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use super::askers::{Askers, ServerQuestion};
 use super::connection::{RequestError, RequestLimits, whenever};
 use super::elicitation::{self, Elicitor};
 use super::era::{self, Era};
+use super::events::take_events;
 use super::link::Link;
-use super::message::{self, Incoming, RpcError};
+use super::listening::Announcements;
+use super::message::{self, Incoming, Request, RpcError};
 use super::oauth::Authorization;
+use super::param_headers::header_text;
 use crate::tools::LiveOutput;
 use crate::tools::fetch_url::{StreamAnswer, StreamClient, StreamError};
 
@@ -27,9 +28,13 @@ use crate::tools::fetch_url::{StreamAnswer, StreamClient, StreamError};
 const MAX_MESSAGE: usize = 4 << 20;
 /// How long a server of an unknown era has for `server/discover`.
 const PROBE: Duration = Duration::from_secs(10);
-/// Maximum number of questions of a server that wait while a person answers another one.
-const ASKED: usize = 4;
 const SESSION: &str = "mcp-session-id";
+/// How long an answer that was cut off is left alone, unless the server says how long, and the bounds of what it may say.
+const RESUME: Duration = Duration::from_secs(1);
+const SHORTEST_RESUME: Duration = Duration::from_millis(100);
+const LONGEST_RESUME: Duration = Duration::from_secs(60);
+/// How often in a row an answer is resumed that brings nothing.
+const RESUMES: u32 = 5;
 
 pub struct Remote {
     pub era: Era,
@@ -39,19 +44,37 @@ pub struct Remote {
     authorization: Option<Authorization>,
     /// The session that a server of the older era has begun.
     session: Mutex<Option<String>>,
-    next: AtomicU64,
-    is_closed: AtomicBool,
-    list_changed: AtomicBool,
+    pub(super) next: AtomicU64,
+    closing: CancellationToken,
+    pub(super) announcements: Announcements,
+    pub(super) askers: Askers,
+    last_used: Mutex<Instant>,
 }
 
 /// What a server says before its result.
 enum News {
     Progress(String),
-    /// It asks a person: the id and the parameters of its request.
-    Question {
-        id: Value,
-        params: Value,
-    },
+    /// It asks a person.
+    Question(ServerQuestion),
+}
+
+/// What is sent to a server.
+pub(super) enum Sent<'a> {
+    Message(&'a Value),
+    /// Nothing: the server is listened to, from the event with this id on.
+    Listening(Option<&'a str>),
+}
+
+/// How far an answer was read.
+#[derive(Default)]
+struct Progress {
+    bytes: Vec<u8>,
+    searched: usize,
+    /// Where it can be resumed.
+    last_event: Option<String>,
+    retry: Option<Duration>,
+    /// How often in a row it was resumed and brought nothing.
+    resumes: u32,
 }
 
 /// Where a server is, and what its requests carry.
@@ -99,36 +122,48 @@ impl Remote {
             authorization,
             session: Mutex::default(),
             next: AtomicU64::new(1),
-            is_closed: AtomicBool::new(false),
-            list_changed: AtomicBool::new(false),
+            closing: CancellationToken::new(),
+            announcements: Announcements::default(),
+            askers: Askers::default(),
+            last_used: Mutex::new(Instant::now()),
         }
     }
 
     pub fn is_open(&self) -> bool {
-        !self.is_closed.load(Ordering::Relaxed)
+        !self.closing.is_cancelled()
     }
 
     pub fn close(&self) {
-        self.is_closed.store(true, Ordering::Relaxed);
+        self.closing.cancel();
     }
 
-    pub fn take_list_changed(&self) -> bool {
-        self.list_changed.swap(false, Ordering::Relaxed)
+    pub fn closing(&self) -> CancellationToken {
+        self.closing.clone()
+    }
+
+    /// Returns when nobody has used the server for this long.
+    pub fn idle_at(&self, idle: Duration) -> Instant {
+        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) + idle
+    }
+
+    /// Returns whether arguments travel in headers, too.
+    pub fn mirrors_arguments(&self) -> bool {
+        self.era == Era::Modern
     }
 
     pub async fn notify(&self, method: &str, params: Value) {
         // A server that does not take it says so with the next request.
         let headers = self.headers_of(method, &params);
-        let _ = self.answer(&headers, &message::notification(method, params)).await;
+        let _ = self.answer(&headers, Sent::Message(&message::notification(method, params))).await;
     }
 
     /// Answers a request of the server.
-    async fn respond(&self, response: &Value) {
+    pub(super) async fn respond(&self, response: &Value) {
         // A server that does not take it goes on without.
-        let _ = self.answer(&self.headers_of("", &Value::Null), response).await;
+        let _ = self.answer(&self.headers_of("", &Value::Null), Sent::Message(response)).await;
     }
 
-    fn headers_of(&self, method: &str, params: &Value) -> Vec<(String, SecretString)> {
+    pub(super) fn headers_of(&self, method: &str, params: &Value) -> Vec<(String, SecretString)> {
         let mut headers = self.headers.clone();
         let mut add = |name: &str, value: String| headers.push((name.to_owned(), value.into()));
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -153,17 +188,22 @@ impl Remote {
     /// Returns an error if the server refuses, does not answer in time, or is gone.
     pub async fn request(
         &self,
-        (method, params): (&str, Value),
+        Request { method, params, mirrored }: Request<'_>,
         limits: &RequestLimits,
         (cancel, live): (&CancellationToken, &LiveOutput),
         elicitor: Option<&Elicitor<'_>>,
     ) -> Result<Value, RequestError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let headers = self.headers_of(method, &params);
+        let mut headers = self.headers_of(method, &params);
+        if self.mirrors_arguments() {
+            headers.extend(mirrored.into_iter().map(|header| (header.name, SecretString::from(header.value))));
+        }
         let body = message::request(self.era, id, (method, params));
         let quiet = Mutex::new(Instant::now() + limits.silence);
         let mut end = Instant::now() + limits.total;
-        let (to, mut asked) = mpsc::channel::<(Value, Value)>(ASKED);
+        let mut asking = self.askers.add(id, elicitor);
+        let to = asking.to.clone();
+        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         let exchange = self.exchange((id, method), (&headers, &body), |news| match news {
             News::Progress(progress) => {
                 *quiet.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + limits.silence;
@@ -171,9 +211,9 @@ impl Remote {
                     live.show(format!("{progress}\n"));
                 }
             }
-            News::Question { id, params } => {
+            News::Question(question) => {
                 // A server that asks much at once gets no answers.
-                let _ = to.try_send((id, params));
+                let _ = to.try_send(question);
             }
         });
         tokio::pin!(exchange);
@@ -182,7 +222,7 @@ impl Remote {
             let until = *quiet.lock().unwrap_or_else(PoisonError::into_inner);
             tokio::select! {
                 result = &mut exchange => return result,
-                Some((id, params)) = asked.recv(), if answering.is_none() => {
+                Some(ServerQuestion { id, params }) = asking.asked.recv(), if answering.is_none() => {
                     since = Instant::now();
                     answering = Some(Box::pin(async move {
                         match elicitor {
@@ -221,13 +261,12 @@ impl Remote {
         (headers, body): (&[(String, SecretString)], &Value),
         news: impl Fn(News),
     ) -> Result<Value, RequestError> {
-        let mut answer = self.answer(headers, body).await?;
+        let mut answer = self.answer(headers, Sent::Message(body)).await?;
         if method == "initialize"
             && let Some(session) = answer.header(SESSION)
         {
             *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session.to_owned());
         }
-        let is_stream = answer.content_type.starts_with("text/event-stream");
         match answer.status {
             401 | 403 => return Err(refused("it requires a sign-in; set its header in mcp.json")),
             404 if self.era == Era::Legacy && method != "initialize" => {
@@ -241,30 +280,75 @@ impl Remote {
             }
             _ => {}
         }
-        let (mut bytes, mut searched) = (Vec::new(), 0);
-        while let Some(chunk) = self.chunk(&mut answer).await? {
-            bytes.extend_from_slice(&chunk);
-            if bytes.len() > MAX_MESSAGE {
+        let mut progress = Progress::default();
+        loop {
+            let read = self.read(id, &mut answer, &mut progress, &news).await;
+            let why = match read {
+                Ok(Some(result)) => return result,
+                Ok(None) => RequestError::Lost("the server ended its answer before the result".to_owned()),
+                Err(why) => why,
+            };
+            answer = self.resumed(&mut progress).await.ok_or(why)?;
+        }
+    }
+
+    /// Reads an answer to the result, or to its end.
+    async fn read(
+        &self,
+        id: u64,
+        answer: &mut StreamAnswer,
+        progress: &mut Progress,
+        news: &impl Fn(News),
+    ) -> Result<Option<Result<Value, RequestError>>, RequestError> {
+        let is_stream = is_stream(answer);
+        while let Some(chunk) = self.chunk(answer).await? {
+            progress.bytes.extend_from_slice(&chunk);
+            if progress.bytes.len() > MAX_MESSAGE {
+                progress.last_event = None;
                 return Err(RequestError::Lost("the server sent a message over 4 MiB".to_owned()));
             }
-            if is_stream {
-                for event in take_events(&mut bytes, &mut searched) {
-                    if let Some(result) = self.received(id, &event, &news) {
-                        return result;
-                    }
+            if !is_stream {
+                continue;
+            }
+            for event in take_events(&mut progress.bytes, &mut progress.searched) {
+                progress.last_event = event.id.filter(|id| !id.is_empty()).or(progress.last_event.take());
+                progress.retry = event.retry.or(progress.retry);
+                let Some(data) = event.data.filter(|data| !data.is_empty()) else { continue };
+                progress.resumes = 0;
+                if let Some(result) = self.received(id, &data, news) {
+                    return Ok(Some(result));
                 }
             }
         }
-        let ended = || RequestError::Lost("the server ended its answer before the result".to_owned());
-        if is_stream { Err(ended()) } else { self.received(id, &bytes, &news).unwrap_or_else(|| Err(ended())) }
+        Ok(if is_stream { None } else { self.received(id, &progress.bytes, news) })
+    }
+
+    /// Asks a server of the older era for the rest of an answer that was cut off, after as long as the server wants; `None` if
+    /// it does not give it.
+    async fn resumed(&self, progress: &mut Progress) -> Option<StreamAnswer> {
+        let last_event = progress.last_event.clone().filter(|_| self.era == Era::Legacy)?;
+        progress.resumes += 1;
+        if progress.resumes > RESUMES {
+            return None;
+        }
+        progress.bytes.clear();
+        progress.searched = 0;
+        tokio::time::sleep(progress.retry.unwrap_or(RESUME).clamp(SHORTEST_RESUME, LONGEST_RESUME)).await;
+        let headers = self.headers_of("", &Value::Null);
+        let answer = self.answer(&headers, Sent::Listening(Some(&last_event))).await.ok()?;
+        (answer.status == 200 && is_stream(&answer)).then_some(answer)
     }
 
     /// Sends a message, with a token if a person has signed in, and returns the answer. A token that does not count any more is
     /// replaced once.
-    async fn answer(&self, headers: &[(String, SecretString)], body: &Value) -> Result<StreamAnswer, RequestError> {
+    pub(super) async fn answer(
+        &self,
+        headers: &[(String, SecretString)],
+        sent: Sent<'_>,
+    ) -> Result<StreamAnswer, RequestError> {
         let lost = |error: StreamError| RequestError::Lost(error.to_string());
         let Some(authorization) = &self.authorization else {
-            return self.client.post(&self.url, headers, body).await.map_err(lost);
+            return self.send(headers, &sent).await.map_err(lost);
         };
         let mut token = authorization.token().await.map_err(RequestError::SignIn)?;
         for is_last in [false, true] {
@@ -273,7 +357,7 @@ impl Remote {
                 ("Authorization".to_owned(), SecretString::from(value))
             });
             let headers: Vec<_> = headers.iter().cloned().chain(bearer).collect();
-            let answer = self.client.post(&self.url, &headers, body).await.map_err(lost)?;
+            let answer = self.send(&headers, &sent).await.map_err(lost)?;
             match answer.status {
                 401 if is_last => return Err(RequestError::SignIn(authorization.refused_again())),
                 401 | 403 => {
@@ -290,6 +374,13 @@ impl Remote {
         Err(RequestError::SignIn(authorization.refused_again()))
     }
 
+    async fn send(&self, headers: &[(String, SecretString)], sent: &Sent<'_>) -> Result<StreamAnswer, StreamError> {
+        match sent {
+            Sent::Message(message) => self.client.post(&self.url, headers, message).await,
+            Sent::Listening(last_event) => self.client.listen(&self.url, headers, *last_event).await,
+        }
+    }
+
     async fn chunk(&self, answer: &mut StreamAnswer) -> Result<Option<Vec<u8>>, RequestError> {
         answer.chunk().await.map_err(|error| RequestError::Lost(error.to_string()))
     }
@@ -304,13 +395,13 @@ impl Remote {
                         let message = params["message"].as_str().unwrap_or_default();
                         news(News::Progress(message.chars().take(500).collect()));
                     }
-                    "notifications/tools/list_changed" => self.list_changed.store(true, Ordering::Relaxed),
+                    "notifications/tools/list_changed" => self.announcements.note_list_changed(),
                     _ => {}
                 }
                 None
             }
             Incoming::Request { id, method, params } if method == elicitation::CREATE => {
-                news(News::Question { id, params });
+                news(News::Question(ServerQuestion { id, params }));
                 None
             }
             Incoming::Response { .. } | Incoming::Request { .. } | Incoming::Other => None,
@@ -318,87 +409,16 @@ impl Remote {
     }
 }
 
+impl Drop for Remote {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+pub(super) fn is_stream(answer: &StreamAnswer) -> bool {
+    answer.content_type.starts_with("text/event-stream")
+}
+
 fn refused(why: &str) -> RequestError {
-    RequestError::Refused(RpcError { code: 0, message: why.to_owned() })
-}
-
-/// Returns a text as a header can have it.
-fn header_text(text: &str) -> String {
-    let is_plain = text.chars().all(|char| matches!(char, ' '..='~')) && text.trim() == text;
-    if is_plain { text.to_owned() } else { format!("=?base64?{}?=", BASE64_STANDARD.encode(text)) }
-}
-
-/// Takes the data of all whole events from the bytes of a stream, of which the first `searched` are known to end none.
-fn take_events(bytes: &mut Vec<u8>, searched: &mut usize) -> Vec<Vec<u8>> {
-    let (mut events, mut start) = (Vec::new(), 0);
-    // An end may have begun in what was searched.
-    let mut at = searched.saturating_sub(3);
-    while at < bytes.len() {
-        let ends = [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"];
-        let Some(end) = ends.into_iter().find(|end| bytes[at..].starts_with(end)) else {
-            at += 1;
-            continue;
-        };
-        events.extend(data_of(&bytes[start..at]));
-        at += end.len();
-        start = at;
-    }
-    bytes.drain(..start);
-    *searched = bytes.len();
-    events
-}
-
-/// Returns the data of an event; `None` if it has none.
-fn data_of(event: &[u8]) -> Option<Vec<u8>> {
-    let text = String::from_utf8_lossy(event);
-    let data = text.split(['\n', '\r']).filter_map(|line| line.strip_prefix("data:"));
-    let data: Vec<&str> = data.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
-    (!data.is_empty()).then(|| data.join("\n").into_bytes())
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn events_are_taken_however_they_are_cut() {
-        let stream =
-            b": hello\n\nevent: message\ndata: {\"a\":\ndata: 1}\n\n\n\ndata: {}\r\n\r\ndata: [3]\r\rdata: par";
-        for piece in 1..=stream.len() {
-            let (mut bytes, mut searched, mut texts) = (Vec::new(), 0, Vec::new());
-            for chunk in stream.chunks(piece) {
-                bytes.extend_from_slice(chunk);
-                let events = take_events(&mut bytes, &mut searched);
-                texts.extend(events.into_iter().map(|event| String::from_utf8(event).unwrap()));
-            }
-            assert_eq!(texts, ["{\"a\":\n1}", "{}", "[3]"], "pieces of {piece} bytes");
-            assert_eq!(bytes, b"data: par");
-        }
-    }
-
-    #[test]
-    fn names_travel_in_headers() {
-        assert_eq!(header_text("add"), "add");
-        assert_eq!(header_text("café"), "=?base64?Y2Fmw6k=?=");
-    }
-
-    proptest! {
-        #[test]
-        fn events_do_not_depend_on_how_they_arrive(
-            text in "(data: ?x|data:|id: 1|:c|\\n|\\r|\\r\\n|é){0,24}",
-            cuts in prop::collection::vec(1_usize..6, 0..24),
-        ) {
-            let whole = take_events(&mut text.clone().into_bytes(), &mut 0);
-            let (mut rest, mut bytes, mut searched, mut events) = (text.as_bytes(), Vec::new(), 0, Vec::new());
-            for cut in cuts.into_iter().chain([usize::MAX]) {
-                let (piece, later) = rest.split_at(cut.min(rest.len()));
-                bytes.extend_from_slice(piece);
-                events.extend(take_events(&mut bytes, &mut searched));
-                rest = later;
-            }
-            prop_assert_eq!(events, whole);
-        }
-    }
+    RequestError::Refused(RpcError::of(why.to_owned()))
 }

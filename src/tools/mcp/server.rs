@@ -15,8 +15,10 @@ use super::connection::{RequestError, RequestLimits, STOPPED};
 use super::elicitation::Elicitor;
 use super::era::Era;
 use super::link::Link;
+use super::listening;
 use super::listing::{self, Listing};
-use super::masking::hide;
+use super::masking::{hidden_error, hide};
+use super::message::Request;
 use super::oauth::{SignIn, SignIns};
 use super::pins::PinnedTool;
 use super::relisting::Relisting;
@@ -284,6 +286,7 @@ impl Server {
         }
         let mut held = self.link.lock().await;
         if let Some(link) = held.as_ref().filter(|link| link.is_open()) {
+            listening::listen(link);
             return Ok(link.clone());
         }
         *held = None;
@@ -317,7 +320,10 @@ impl Server {
         let link = Arc::new(self.started().await?);
         self.known().era = Some(link.era());
         match self.list(&link).await {
-            Ok(()) => Ok(link),
+            Ok(()) => {
+                listening::listen(&link);
+                Ok(link)
+            }
             Err(why) => {
                 link.closed().await;
                 Err(why)
@@ -368,7 +374,7 @@ impl Server {
         let _slot = slot.map_err(|_| RequestError::Cancelled)?;
         let live = stop.1.masked(self.mask());
         let elicitor = Elicitor::new(self.name(), questions, |text: &str| self.mask().text(text).into_owned());
-        let request = ("tools/call", params);
+        let request = Request { mirrored: self.param_headers(link, &params), ..("tools/call", params).into() };
         let result = link.request_eliciting(request, &CALL, (stop.0, &live), &elicitor).await;
         if !link.is_open() {
             self.observe();
@@ -386,13 +392,7 @@ impl Server {
                 }
                 Ok(Called { result, refused: elicitor.refused() })
             }
-            Err(RequestError::Lost(why)) => Err(RequestError::Lost(hidden(&why))),
-            Err(RequestError::SignIn(why)) => Err(RequestError::SignIn(hidden(&why))),
-            Err(RequestError::Refused(mut error)) => {
-                error.message = hidden(&error.message);
-                Err(RequestError::Refused(error))
-            }
-            Err(error) => Err(error),
+            Err(error) => Err(hidden_error(error, &hidden)),
         }
     }
 
