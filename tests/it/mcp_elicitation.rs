@@ -150,6 +150,43 @@ async fn question_survives_kill_and_the_call_goes_on_once() {
 }
 
 #[tokio::test]
+async fn address_is_opened_before_the_call_is_repeated() {
+    let world = calling("portal").await;
+    let server = with_server(&world, "legacy", "portal").await;
+    let stream = server.open_chat("s", "go").await;
+    let asked = one_question(&server).await;
+    let shown = &asked["shown"]["elicitation"];
+    assert_eq!((&shown["mode"], &shown["host"]), (&json!("url"), &json!("portal.example")), "{shown}");
+    // It survives a kill, because no connection waits for it.
+    drop(stream);
+    drop(server);
+    let server = world.serve().await;
+    let asked = one_question(&server).await;
+    assert_eq!((noted(&world, "calls"), noted(&world, "done")), (1, 0));
+    server.decide(&asked, "approve").await;
+    server.settled("s").await;
+    assert_eq!((noted(&world, "calls"), noted(&world, "done")), (2, 1));
+    assert_eq!(results(&world), ["opened"]);
+}
+
+#[tokio::test]
+async fn address_is_asked_about_once_and_only_with_consent() {
+    for (decision, why, made) in [("approve", "had asked for that before", 2), ("deny", "did not open its address", 1)]
+    {
+        let world = calling("portal").await;
+        let server = with_server(&world, "legacy", "portal").await;
+        std::fs::write(world.path("storage/mcp/pets/never"), "").unwrap();
+        let stream = server.open_chat("s", "go").await;
+        let asked = one_question(&server).await;
+        server.decide(&asked, decision).await;
+        stream.rest().await;
+        server.settled("s").await;
+        assert!(results(&world)[0].contains(why), "{:?}", results(&world));
+        assert_eq!((noted(&world, "calls"), noted(&world, "done")), (made, 0), "{decision}");
+    }
+}
+
+#[tokio::test]
 async fn question_stays_when_the_server_is_stopped() {
     let world = calling("book").await;
     let server = with_server(&world, "modern", "book").await;

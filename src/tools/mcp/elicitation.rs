@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Map, Value, json};
 
 use super::masking::hide;
+use super::message::RpcError;
 use crate::domain::elicitation::{LaterRequest, MAX_REQUESTS, MAX_ROUNDS, MAX_STATE};
 use crate::domain::visible::visible;
 use crate::domain::{Elicitation, ElicitationAction, Resumption};
@@ -15,6 +16,8 @@ use crate::tools::{Elicited, LiveQuestions};
 /// Maximum bytes of the server's name of a request.
 const MAX_KEY: usize = 200;
 pub const CREATE: &str = "elicitation/create";
+/// The code of the error with which a server of the older era wants an address to be opened first.
+pub const ADDRESS_REQUIRED: i64 = -32042;
 
 /// What this client declares of it.
 pub fn capability() -> Value {
@@ -69,6 +72,32 @@ pub fn next(server: &str, result: &Value, before: &Resumption) -> Result<Next, S
     ask_next(server, Resumption { later, ..resumption })
 }
 
+/// Reads the error of a server of the older era that wants addresses to be opened before the call is made again.
+///
+/// # Errors
+/// Returns why a person is not asked: a part of a sentence about the server.
+pub fn addresses(server: &str, error: &RpcError, before: &Resumption) -> Result<Next, String> {
+    if before.round > 0 {
+        return Err("it had asked for that before, and the user had done it".to_owned());
+    }
+    let later = match error.data["elicitations"].as_array().map(Vec::as_slice) {
+        Some(asked @ [_, ..]) if asked.len() <= MAX_REQUESTS => asked,
+        _ => return Err(format!("it names no address, or more than {MAX_REQUESTS}")),
+    };
+    for params in later {
+        if params["mode"] != "url" {
+            return Err("it asks for something else than to open an address".to_owned());
+        }
+        // All of them are read before the first is asked about.
+        Elicitation::read(server, params, None)?;
+        if params.to_string().len() > MAX_STATE {
+            return Err("its request is too long to be kept".to_owned());
+        }
+    }
+    let later = later.iter().map(|params| LaterRequest { key: String::new(), params: params.clone() }).collect();
+    ask_next(server, Resumption { entry: before.entry.clone(), round: 1, later, ..Resumption::default() })
+}
+
 fn state(value: &Value) -> Result<Option<String>, String> {
     match value {
         Value::Null => Ok(None),
@@ -82,7 +111,8 @@ fn ask_next(server: &str, mut resumption: Resumption) -> Result<Next, String> {
         return Ok(Next::Again(resumption));
     }
     let LaterRequest { key, params } = resumption.later.remove(0);
-    resumption.key = Some(key);
+    // Without a name, it wants no response but the call once more.
+    resumption.key = Some(key).filter(|key| !key.is_empty());
     Ok(Next::Ask(Box::new(Elicitation::read(server, &params, Some(resumption))?)))
 }
 
@@ -95,8 +125,10 @@ pub fn answered(Elicited { asked, answer }: &Elicited, entry: &str) -> Result<Ne
     if resumption.entry != entry {
         return Err("its entry was changed after it had asked, so it does not get the answer".to_owned());
     }
-    if let Some(key) = resumption.key.take() {
-        resumption.given.insert(key, answer.response(&asked.wanted));
+    match resumption.key.take() {
+        Some(key) => drop(resumption.given.insert(key, answer.response(&asked.wanted))),
+        None if answer.action == ElicitationAction::Accept => {}
+        None => return Err("the user did not open its address".to_owned()),
     }
     ask_next(&asked.server, resumption)
 }
@@ -216,6 +248,42 @@ mod tests {
                 {"a": {"action": "accept", "content": {"x": "tea"}}, "b": {"action": "decline"}}})
         );
         assert!(answered(&Elicited { asked: second, answer: declined }, "11").is_err(), "another server gets nothing");
+    }
+
+    fn wants(elicitations: Value) -> RpcError {
+        RpcError { code: ADDRESS_REQUIRED, message: String::new(), data: json!({"elicitations": elicitations}) }
+    }
+
+    fn opens(url: &str) -> Value {
+        json!({"mode": "url", "elicitationId": "7", "message": "Sign in", "url": url})
+    }
+
+    #[test]
+    fn call_is_repeated_once_after_all_addresses_are_opened() {
+        let error = wants(json!([opens("https://a.example/"), opens("https://b.example/")]));
+        let one = asked(addresses("pets", &error, &first("00")));
+        let answer = |asked: Elicitation, action| Elicited { asked, answer: ElicitationAnswer::of(action) };
+        let two = asked(answered(&answer(one.clone(), ElicitationAction::Accept), "00"));
+        assert!(matches!(&two.wanted, crate::domain::Wanted::Url { host, .. } if host == "b.example"));
+        let Ok(Next::Again(again)) = answered(&answer(two, ElicitationAction::Accept), "00") else {
+            panic!("the call is repeated")
+        };
+        assert_eq!(params("feed", &json!({}), &again), json!({"name": "feed", "arguments": {}}));
+        assert!(addresses("pets", &error, &again).is_err(), "only once");
+        for action in [ElicitationAction::Decline, ElicitationAction::Cancel] {
+            assert!(answered(&answer(one.clone(), action), "00").is_err());
+        }
+        let odd = [
+            json!(null),
+            json!([]),
+            json!([1]),
+            json!(vec![opens("https://a.example/"); 5]),
+            json!([opens("javascript:alert(1)")]),
+            json!([{"mode": "form", "message": "x", "requestedSchema": {}}]),
+        ];
+        for odd in odd {
+            assert!(addresses("pets", &wants(odd.clone()), &first("00")).is_err(), "{odd}");
+        }
     }
 
     #[test]

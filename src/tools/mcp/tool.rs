@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::connection::RequestError;
 use super::elicitation::{self, Next};
+use super::era::Era;
 use super::pins::{PinState, PinnedTool};
 use super::result::{self, ResultFiles};
 use super::server::{Called, Server};
@@ -235,6 +236,17 @@ impl McpCall {
                     }
                     Err(why) => return Ok(self.failed(&elicitation::refusal(&why))),
                 },
+                Err(RequestError::Refused(error))
+                    if error.code == elicitation::ADDRESS_REQUIRED && link.era() == Era::Legacy =>
+                {
+                    match elicitation::addresses(self.server.name(), &error, &resumption) {
+                        Ok(Next::Ask(asked)) => return Err(EndRun::InputRequired(asked)),
+                        Ok(Next::Again(_) | Next::Ended) => {
+                            return Ok(self.failed(&explained(&RequestError::Refused(error))));
+                        }
+                        Err(why) => return Ok(self.failed(&elicitation::refusal(&why))),
+                    }
+                }
                 Err(RequestError::Cancelled) => return Err(cancelled()),
                 Err(RequestError::Lost(_)) if self.may_repeat() && !repeated => repeated = true,
                 Err(error) => return Ok(self.failed(&explained(&error))),
