@@ -206,10 +206,14 @@ impl CallRunner<'_> {
         }
         let (asked, answer, shown_hash) = match given(answered) {
             Ok(given) => given,
-            Err(ended) => return Ok(*ended),
+            Err(ended) => {
+                call.checked.call.abandoned();
+                return Ok(*ended);
+            }
         };
         let shown = Shown { elicitation: Some(Box::new(asked.clone())), ..call.checked.call.shown() };
         if hash(self.session_id, &call.request.name, &call.checked.arguments, &shown) != shown_hash {
+            call.checked.call.abandoned();
             let text = "[not run: the server or its tool was changed after the user answered] Ask again if it is still needed.";
             return Ok(CallEnd::unrun(CallStatus::Denied, ToolAnswer::failed(text)));
         }

@@ -62,6 +62,9 @@ pub struct Resumption {
     /// Opaque text of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
+    /// The task that the call has become, by the server's name: it goes on instead of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// The server's name of this request; absent if it wants no answer but the call once more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,

@@ -173,6 +173,9 @@ pub trait PreparedCall: Send + Sync {
         false
     }
 
+    /// Notes that the call does not go on after [`EndRun::InputRequired`]: nobody has answered, or not in a way that counts.
+    fn abandoned(&self) {}
+
     /// Runs the call. There are two ways to fail: `Ok(ToolAnswer::failed(…))` tells the model, which can react;
     /// `Err(EndRun)` ends the run. The call acts on the current state, which may differ from what was shown.
     fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>>;

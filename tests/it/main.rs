@@ -71,6 +71,7 @@ mod mcp_results;
 mod mcp_scale;
 mod mcp_server;
 mod mcp_switches;
+mod mcp_tasks;
 mod member_commands;
 mod models;
 mod moving;

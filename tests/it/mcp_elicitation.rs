@@ -10,7 +10,7 @@ use crate::world::{Server, World};
 const PROGRAM: &str = include_str!("../fixtures/mcp/asking.py");
 
 /// A home whose model calls one tool of the server and then answers.
-async fn calling(tool: &str) -> World {
+pub async fn calling(tool: &str) -> World {
     let replies = [calls([call("a", &format!("mcp__pets__{tool}"), json!({}))]), says(["Yes."])];
     World::new(script(replies)).await
 }
@@ -25,16 +25,16 @@ pub async fn with_server<'w>(world: &'w World, era: &str, tool: &str) -> Server<
 }
 
 /// Returns the calls that the server has got, or has carried out.
-fn noted(world: &World, file: &str) -> usize {
+pub fn noted(world: &World, file: &str) -> usize {
     std::fs::read_to_string(world.path(&format!("storage/mcp/pets/{file}"))).map_or(0, |text| text.lines().count())
 }
 
-async fn fill(server: &Server<'_>, asked: &Value, content: Value) -> crate::http::Answer {
+pub async fn fill(server: &Server<'_>, asked: &Value, content: Value) -> crate::http::Answer {
     let body = json!({"decision": "approve", "hash": asked["hash"], "content": content});
     server.answer(asked["id"].as_str().unwrap(), body).await
 }
 
-async fn one_question(server: &Server<'_>) -> Value {
+pub async fn one_question(server: &Server<'_>) -> Value {
     server.waiting(1).await.remove(0)
 }
 

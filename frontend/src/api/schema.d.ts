@@ -7432,6 +7432,8 @@ export interface components {
             entry: string;
             /** @description Opaque text of the server. */
             state?: string | null;
+            /** @description The task that the call has become, by the server's name: it goes on instead of the call. */
+            task?: string | null;
             /** @description The server's name of this request; absent if it wants no answer but the call once more. */
             key?: string | null;
             /** @description Responses to earlier requests of the same result, by their names. */

@@ -44,6 +44,7 @@ pub fn next(server: &str, result: &Value, before: &Resumption) -> Result<Next, S
     let resumption = Resumption {
         entry: before.entry.clone(),
         state: state(&result["requestState"])?,
+        task: before.task.clone(),
         round: before.round + 1,
         ..Resumption::default()
     };

@@ -5,12 +5,22 @@ use serde_json::Value;
 use super::connection::RequestError;
 use super::server::Server;
 use crate::domain::Mask;
+use crate::tools::LiveOutput;
 
 impl Server {
     /// Returns what is hidden in what the server says: values of variables, and tokens.
     pub(super) fn mask(&self) -> Mask {
         let of_sign_in = self.sign_in().map(|sign_in| sign_in.mask()).unwrap_or_default();
         self.variables_mask().and(&of_sign_in)
+    }
+
+    /// Returns an output in which these are hidden, also tokens that the server is used with only later.
+    pub(super) fn hiding(&self, live: &LiveOutput) -> LiveOutput {
+        let (variables, sign_in) = (self.variables_mask(), self.sign_in().cloned());
+        live.hiding(move |text| {
+            let of_sign_in = sign_in.as_ref().map(|sign_in| sign_in.mask()).unwrap_or_default();
+            variables.and(&of_sign_in).text(text).into_owned()
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::elicitation;
 use super::era::Era;
 use super::param_headers::Header;
+use super::tasks;
 
 /// What this client says of itself.
 const CLIENT: &str = "miniclaw";
@@ -104,7 +105,11 @@ pub fn request(era: Era, id: u64, (method, mut params): (&str, Value)) -> Value 
             meta["io.modelcontextprotocol/clientInfo"] = client_info();
             // Only the person who has a tool called can be asked for something.
             meta["io.modelcontextprotocol/clientCapabilities"] = match method {
-                "tools/call" => elicitation::capability(),
+                "tools/call" | "tasks/get" | "tasks/update" | "tasks/cancel" => {
+                    let mut capabilities = elicitation::capability();
+                    capabilities["extensions"] = json!({tasks::EXTENSION: {}});
+                    capabilities
+                }
                 _ => json!({}),
             };
         }

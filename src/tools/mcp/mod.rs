@@ -28,6 +28,7 @@ mod result;
 mod server;
 mod signing_in;
 mod starting;
+mod tasks;
 mod tool;
 mod view;
 
@@ -43,6 +44,7 @@ use tokio_util::sync::CancellationToken;
 use self::relisting::Staleness;
 use self::result::ResultFiles;
 use self::server::Server;
+use self::tasks::FollowedTask;
 use self::tool::McpTool;
 use super::{LiveOutput, LiveQuestions, Tool, ToolSet};
 use crate::domain::mcp::{McpEntry, McpLoad, offered_name, server_prefix};
@@ -283,7 +285,11 @@ impl McpServers {
         let params = json!({"name": tool, "arguments": arguments});
         let nobody = LiveQuestions::default();
         let called = server.call(&link, params, stop, &nobody).await.map_err(|error| error.to_string())?;
-        let result = called.result;
+        let mut result = called.result;
+        if let Some(task) = tasks::created(&result) {
+            let task = FollowedTask { id: &task?, given: &Map::new() };
+            result = server.follow(&link, task, stop).await.map_err(|error| error.to_string())?;
+        }
         let files = ResultFiles { home: server.home(), pictures: None };
         Ok(result::answer(files, (name, tool), &result).await)
     }

@@ -175,7 +175,7 @@ impl Remote {
         }
         if self.era == Era::Modern {
             add("Mcp-Method", method.to_owned());
-            if let Some(name) = params["name"].as_str().or(params["uri"].as_str()) {
+            if let Some(name) = params["name"].as_str().or(params["uri"].as_str()).or(params["taskId"].as_str()) {
                 add("Mcp-Name", header_text(name));
             }
         }

@@ -372,7 +372,7 @@ impl Server {
             () = stop.0.cancelled() => return Err(RequestError::Cancelled),
         };
         let _slot = slot.map_err(|_| RequestError::Cancelled)?;
-        let live = stop.1.masked(self.mask());
+        let live = self.hiding(stop.1);
         let elicitor = Elicitor::new(self.name(), questions, |text: &str| self.mask().text(text).into_owned());
         let request = Request { mirrored: self.param_headers(link, &params), ..("tools/call", params).into() };
         let result = link.request_eliciting(request, &CALL, (stop.0, &live), &elicitor).await;

@@ -1,6 +1,6 @@
 //! The tools of servers, as the model has them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -9,13 +9,15 @@ use serde_json::{Map, Value, json};
 use super::connection::RequestError;
 use super::elicitation::{self, Next};
 use super::era::Era;
+use super::link::Link;
 use super::pins::{PinState, PinnedTool};
 use super::result::{self, ResultFiles};
 use super::server::{Called, Server};
+use super::tasks::{self, FollowedTask};
 use crate::domain::defang::defang;
 use crate::domain::mcp::{McpPolicy, is_note, offered_name};
 use crate::domain::visible::visible;
-use crate::domain::{Effect, EgressAttempts, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
+use crate::domain::{Effect, EgressAttempts, Resumption, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::Level;
 use crate::store::sha256;
 use crate::tools::{
@@ -25,6 +27,7 @@ use crate::tools::{
 
 /// Maximum characters of a description that the model reads.
 const MAX_DESCRIPTION: usize = 8_000;
+const UNKNOWN: &str = "Whether the call was carried out is unknown; look before you make it again.";
 /// How long a server that only wants a call again is left alone.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -116,7 +119,8 @@ impl Tool for McpTool {
         let prepared = match self.server.tool(&self.name) {
             Some(pinned) if pinned.offered().is_some() => {
                 let (server, tool, session) = (self.server.clone(), self.name.clone(), context.session.clone());
-                Ok(Box::new(McpCall { server, tool, session, pinned, arguments }) as Box<dyn PreparedCall>)
+                Ok(Box::new(McpCall { server, tool, session, pinned, arguments, waiting: Mutex::default() })
+                    as Box<dyn PreparedCall>)
             }
             Some(_) | None => Err(Box::new(ToolAnswer::failed(withheld(self.server.name(), &self.name)))),
         };
@@ -139,6 +143,13 @@ struct McpCall {
     /// The tool when the call was prepared.
     pinned: PinnedTool,
     arguments: Value,
+    /// The task that the call has become, while a person is asked what it needs.
+    waiting: Mutex<Option<WaitingTask>>,
+}
+
+struct WaitingTask {
+    link: Arc<Link>,
+    id: String,
 }
 
 impl PreparedCall for McpCall {
@@ -190,6 +201,12 @@ impl PreparedCall for McpCall {
     fn run<'a>(&'a self, options: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
         Box::pin(self.called(options))
     }
+
+    fn abandoned(&self) {
+        if let Some(WaitingTask { link, id }) = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            tokio::spawn(async move { tasks::cancel_task(&link, &id).await });
+        }
+    }
 }
 
 impl McpCall {
@@ -215,9 +232,14 @@ impl McpCall {
             if !self.is_as_prepared() {
                 return Ok(ToolAnswer::failed(withheld(self.server.name(), &self.tool)));
             }
-            let params = elicitation::params(&self.tool, &self.arguments, &resumption);
-            let stop = (&options.cancel, &options.live);
-            match self.server.call(&link, params, stop, &options.questions).await {
+            match self.made(&link, &resumption, &options).await {
+                Ok(Called { result, .. }) if tasks::created(&result).is_some() => match tasks::created(&result) {
+                    Some(Ok(task)) if resumption.task.is_none() => {
+                        resumption = Resumption { task: Some(task), ..elicitation::first(&fingerprint) };
+                    }
+                    Some(Err(why)) => return Ok(self.failed(&format!("{why}. {UNKNOWN}"))),
+                    Some(Ok(_)) | None => return Ok(self.failed(&format!("a task became another task. {UNKNOWN}"))),
+                },
                 Ok(Called { result, refused }) => match elicitation::next(self.server.name(), &result, &resumption) {
                     Ok(Next::Ended) => {
                         let names = (self.server.name(), self.tool.as_str());
@@ -229,7 +251,10 @@ impl McpCall {
                         }
                         return Ok(answer);
                     }
-                    Ok(Next::Ask(asked)) => return Err(EndRun::InputRequired(asked)),
+                    Ok(Next::Ask(asked)) => {
+                        self.waits(link, asked.resumption.as_deref().and_then(|resumption| resumption.task.clone()));
+                        return Err(EndRun::InputRequired(asked));
+                    }
                     Ok(Next::Again(again)) => {
                         resumption = again;
                         tokio::time::sleep(PAUSE).await;
@@ -248,10 +273,39 @@ impl McpCall {
                     }
                 }
                 Err(RequestError::Cancelled) => return Err(cancelled()),
-                Err(RequestError::Lost(_)) if self.may_repeat() && !repeated => repeated = true,
+                Err(RequestError::Lost(_)) if self.may_repeat() && !repeated && resumption.task.is_none() => {
+                    repeated = true
+                }
                 Err(error) => return Ok(self.failed(&explained(&error))),
             }
         }
+    }
+
+    /// Makes the call, or goes on with the task that it has become.
+    async fn made(
+        &self,
+        link: &Link,
+        resumption: &Resumption,
+        options: &RunOptions<'_>,
+    ) -> Result<Called, RequestError> {
+        let stop = (&options.cancel, &options.live);
+        match &resumption.task {
+            Some(id) => {
+                let task = FollowedTask { id, given: &resumption.given };
+                let result = self.server.follow(link, task, stop).await?;
+                Ok(Called { result, refused: Vec::new() })
+            }
+            None => {
+                let params = elicitation::params(&self.tool, &self.arguments, resumption);
+                self.server.call(link, params, stop, &options.questions).await
+            }
+        }
+    }
+
+    /// Notes the task that waits for a person.
+    fn waits(&self, link: Arc<Link>, task: Option<String>) {
+        let waiting = task.map(|id| WaitingTask { link, id });
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = waiting;
     }
 
     /// Returns whether the tool is still what the policy and the person have decided on: a start lists it again.
@@ -279,7 +333,7 @@ impl McpCall {
 fn explained(error: &RequestError) -> String {
     match error {
         RequestError::Lost(why) => {
-            format!("{why}. Whether the call was carried out is unknown; look before you make it again.")
+            format!("{why}. {UNKNOWN}")
         }
         RequestError::TimedOut(_) => {
             format!("{error}. It was told to stop; whether the call was carried out is unknown.")
