@@ -12,7 +12,7 @@ use super::{EngineError, Tenant, blocking};
 use crate::config::{Environment, process_variables};
 use crate::domain::ToolAnswer;
 use crate::domain::mcp::{BadMcpEntry, McpEntry, McpRules, check_name};
-use crate::store::TrustedBy;
+use crate::store::{ReplacedEntry, StoreError, TrustedBy};
 use crate::tokens::Counter;
 use crate::tools::mcp::{
     McpParts, McpServers, NewPackage, OfferedTools, ServerView, SignInAddress, SignInAnswer, SignInFailed, new_package,
@@ -181,7 +181,8 @@ impl Tenant {
     /// Sets the rules of an MCP server. A person who sets them has seen them, so an entry that was confirmed stays so.
     ///
     /// # Errors
-    /// Returns [`McpRefused::Unknown`] if there is no such server, and [`McpRefused::BadEntry`] if its entry is too long then.
+    /// Returns [`McpRefused::Unknown`] if there is no such server, [`McpRefused::Changed`] if the file was changed meanwhile, and
+    /// [`McpRefused::BadEntry`] if its entry is too long then.
     pub async fn set_mcp_rules(&self, name: &str, rules: McpRules, by: TrustedBy) -> Result<(), McpRefused> {
         let unknown = || McpRefused::Unknown(name.to_owned());
         let (home, wanted) = (self.home.clone(), name.to_owned());
@@ -194,7 +195,11 @@ impl Tenant {
         if read.confirmed != current.confirmed {
             return Err(McpRefused::Changed);
         }
-        self.tree.set_mcp_entries(self.claim, vec![(name.to_owned(), changed)]).await.map_err(EngineError::from)?;
+        let entry = ReplacedEntry { server: name.to_owned(), seen: found, next: changed };
+        self.tree.replace_mcp_entry(self.claim, entry).await.map_err(|error| match error {
+            StoreError::Conflict { .. } => McpRefused::Changed,
+            error => EngineError::from(error).into(),
+        })?;
         if current.confirmation.is_confirmed {
             let trusted = (name.to_owned(), parsed.confirmed);
             self.tree.trust_mcp_entry(self.claim, trusted, by).await.map_err(EngineError::from)?;

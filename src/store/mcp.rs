@@ -57,6 +57,15 @@ pub struct McpFile {
     pub entries: Result<Vec<(String, Value)>, String>,
 }
 
+/// An entry that takes the place of another one.
+#[derive(Clone, Debug)]
+pub struct ReplacedEntry {
+    pub server: String,
+    /// As it was when the next one was made of it.
+    pub seen: Value,
+    pub next: Value,
+}
+
 /// The versions of an entry, or of a tool's definition, that a person has trusted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrustedDefinition {
@@ -334,6 +343,24 @@ impl Tree {
         self.edit(claim, change).await.map(drop)
     }
 
+    /// Replaces the entry of an MCP server by another one, if it is still as it was seen.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Conflict`] if it is not, and an error if the file is damaged or cannot be written.
+    pub async fn replace_mcp_entry(&self, claim: Claim, entry: ReplacedEntry) -> Result<(), StoreError> {
+        let change = move |home: &Home| {
+            let ReplacedEntry { server, seen, next } = &entry;
+            home.mcp_change(|servers| match servers.get_mut(server) {
+                Some(now) if now == seen => {
+                    *now = next.clone();
+                    Ok(())
+                }
+                Some(_) | None => Err(StoreError::Conflict { path: FILE.name().to_owned(), etag: None }),
+            })
+        };
+        self.edit(claim, change).await.map(drop)
+    }
+
     /// Removes an MCP server, with what was trusted of it.
     ///
     /// # Errors
@@ -419,4 +446,30 @@ fn parsed(bytes: Option<&[u8]>) -> Result<Map<String, Value>, String> {
 fn entries_of(file: &Map<String, Value>) -> Vec<(String, Value)> {
     let servers = file.get(SERVERS).and_then(Value::as_object).into_iter().flatten();
     servers.take(MAX_SERVERS).map(|(name, entry)| (name.clone(), entry.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::OwnedHome;
+    use super::*;
+    use serde_json::json;
+
+    #[tokio::test]
+    async fn entry_is_replaced_only_as_it_was_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let (owned, _) = OwnedHome::claim(Home::open(folder.path()).unwrap()).await.unwrap();
+        let entries = vec![("pets".to_owned(), json!({"command": "a"}))];
+        owned.tree.set_mcp_entries(owned.claim, entries).await.unwrap();
+        let replace = async |server: &str, seen: Value, next: Value| {
+            let entry = ReplacedEntry { server: server.to_owned(), seen, next };
+            owned.tree.replace_mcp_entry(owned.claim, entry).await
+        };
+        replace("pets", json!({"command": "a"}), json!({"command": "b"})).await.unwrap();
+        for (server, seen) in [("pets", json!({"command": "a"})), ("cats", json!({"command": "b"}))] {
+            let refused = replace(server, seen, json!({"command": "c"})).await;
+            assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{refused:?}");
+        }
+        assert_eq!(owned.home.mcp_entry("pets"), Some(json!({"command": "b"})));
+        assert_eq!(owned.home.mcp_entry("cats"), None);
+    }
 }

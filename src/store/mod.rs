@@ -110,7 +110,7 @@ pub use journal::Durability;
 pub use kept_bound::DEFAULT_KEPT_LIMIT;
 pub use linked::{LinkTarget, LinkableFolder, NewLink};
 pub use listing::{FileEntry, FolderScan, Unlisted, UnlistedReason, is_too_deep};
-pub use mcp::{McpFile, PACKAGE_CACHE, TrustedDefinition};
+pub use mcp::{McpFile, PACKAGE_CACHE, ReplacedEntry, TrustedDefinition};
 pub use members::StoredMembers;
 pub use own_providers::{OwnKey, OwnProvider, OwnProviderChange, OwnProviderRefused, OwnProviders};
 pub use person_move::{MoveFromAccount, MoveToAccount, ServerText, complete_move};
