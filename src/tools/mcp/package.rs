@@ -52,17 +52,17 @@ impl McpServers {
         let folder = spawn_blocking(move || of_home.fresh_mcp_package(&name, &version));
         let folder = folder.await.map_err(|_| "the server is shutting down")?.map_err(|error| error.to_string())?;
         let registry = REGISTRY.into_iter().find_map(|name| (shared.variable)(name));
-        let fetched = fetch(sandbox, (&package, folder), registry).await;
+        let fetched = fetch(sandbox, &package, folder, registry).await;
         let read = spawn_blocking(move || {
-            let found = fetched.and_then(|()| program(&home, (&server, &staged), &package));
+            let found = fetched.and_then(|()| program(&home, &server, &staged, &package));
             if let Err(error) = home.tidy_mcp_package(&server, &staged) {
                 tracing::warn!(%error, "the cache of an installation stays");
             }
             let put = || home.put_mcp_package(&server, (&staged, &package.version)).map_err(|error| error.to_string());
             match found.and_then(|found| put().map(|()| found)) {
-                Ok((program, lock)) => {
+                Ok(Program { path, lock }) => {
                     package.lock = lock;
-                    Ok(entry(&home, (&server, &package), (program, arguments)))
+                    Ok(entry(&home, &path, NewPackage { server, package, arguments }))
                 }
                 Err(why) => {
                     // What is left of it is overwritten by the next try.
@@ -77,7 +77,8 @@ impl McpServers {
 
 async fn fetch(
     sandbox: &Sandbox,
-    (package, folder): (&McpPackage, PathBuf),
+    package: &McpPackage,
+    folder: PathBuf,
     registry: Option<String>,
 ) -> Result<(), String> {
     let wanted = format!("{}@{}", package.name, package.version);
@@ -109,8 +110,17 @@ async fn fetch(
     }
 }
 
-/// Returns the path of the package's program in its folder, and the hash of the lock file.
-fn program(home: &Home, of: (&str, &str), package: &McpPackage) -> Result<(String, String), String> {
+/// What was installed.
+struct Program {
+    /// Path of the program in the folder of the package.
+    path: String,
+    /// Hash of the lock file.
+    lock: String,
+}
+
+/// Looks at what was installed.
+fn program(home: &Home, server: &str, staged: &str, package: &McpPackage) -> Result<Program, String> {
+    let of = (server, staged);
     let lock = home.mcp_package_file(of, LOCK).ok_or("npm has left no lock file")?;
     let inside = format!("node_modules/{}", package.name);
     let manifest =
@@ -126,7 +136,7 @@ fn program(home: &Home, of: (&str, &str), package: &McpPackage) -> Result<(Strin
     if path.split('/').any(|part| matches!(part, "" | "." | "..")) || home.mcp_package_file(of, &path).is_none() {
         return Err(format!("the program of the package, {}, is not in it", visible(&path)));
     }
-    Ok((path, sha256(&lock)))
+    Ok(Program { path, lock: sha256(&lock) })
 }
 
 /// Returns the program of a package: the one that has its name, or the only one.
@@ -141,16 +151,12 @@ fn bin<'m>(manifest: &'m Value, package: &McpPackage) -> Option<&'m str> {
     }
 }
 
-fn entry(
-    home: &Home,
-    (server, package): (&str, &McpPackage),
-    (program, arguments): (String, Option<Vec<String>>),
-) -> Value {
-    let before = home.mcp_entry(server).unwrap_or_default();
+fn entry(home: &Home, program: &str, NewPackage { server, package, arguments }: NewPackage) -> Value {
+    let before = home.mcp_entry(&server).unwrap_or_default();
     let own = before["miniclaw"]["package"].is_object();
     let kept = before["args"].as_array().filter(|_| own).into_iter().flatten().skip(1);
     let kept = arguments.unwrap_or_else(|| kept.filter_map(Value::as_str).map(str::to_owned).collect());
-    let path = home.mcp_package(server, &package.version).join(program).display().to_string();
+    let path = home.mcp_package(&server, &package.version).join(program).display().to_string();
     let mut entry = if own { before } else { json!({}) };
     entry["command"] = json!("node");
     entry["args"] = std::iter::once(path).chain(kept).collect();

@@ -2,7 +2,7 @@
 
 use super::McpServers;
 use super::address;
-use super::oauth::{SignInAddress, SignInAnswer, SignInFailed, callback_address};
+use super::oauth::{SignInAddress, SignInAnswer, SignInFailed, SignInRequest, callback_address};
 use crate::domain::mcp::McpTransport;
 
 impl McpServers {
@@ -24,7 +24,8 @@ impl McpServers {
         let authorization = authorization.ok_or("its entry has the header Authorization, which is used instead")?;
         let secret = oauth.client_secret.as_deref().map(|secret| server.expanded_text(secret)).transpose()?;
         let sign_ins = &self.shared.sign_ins;
-        sign_ins.begin((name, &url), authorization, (oauth, secret), &callback).await
+        let request = SignInRequest { server: name, url: &url, configured: oauth, secret, callback: &callback };
+        sign_ins.begin(request, authorization).await
     }
 
     /// Ends a sign-in with what the browser has brought back, and uses the server. Returns its name.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use url::Url;
 
+use super::SignInRequest;
 use super::discovery::Discovered;
-use crate::domain::mcp::McpOAuth;
 use crate::tools::fetch_url::StreamClient;
 use crate::tools::mcp::address::{check_address, is_loopback};
 
@@ -42,8 +42,8 @@ impl OAuthClient {
     /// Returns a sentence if there is none and none can be registered.
     pub async fn of(
         http: &StreamClient,
-        (discovered, callback): (&Discovered, &Url),
-        (configured, secret): (&McpOAuth, Option<String>),
+        discovered: &Discovered,
+        SignInRequest { configured, secret, callback, .. }: &SignInRequest<'_>,
         known: Option<Self>,
     ) -> Result<Self, String> {
         let proof = if proves_by_form(&discovered.client_proofs) { ClientProof::Form } else { ClientProof::Header };
@@ -55,7 +55,9 @@ impl OAuthClient {
             callback: callback.to_string(),
         };
         match &configured.client_id {
-            Some(id) if !is_document(id) || discovered.takes_client_metadata => return Ok(client(id.clone(), secret)),
+            Some(id) if !is_document(id) || discovered.takes_client_metadata => {
+                return Ok(client(id.clone(), secret.clone()));
+            }
             Some(_) | None => {}
         }
         let is_same = |known: &Self| known.issuer == discovered.issuer && known.callback == callback.as_str();

@@ -57,6 +57,26 @@ struct Begun {
     is_taken: bool,
 }
 
+/// What a person wants to sign in to, and how.
+pub struct SignInRequest<'a> {
+    /// Name of the server.
+    pub server: &'a str,
+    pub url: &'a Url,
+    /// What its entry says.
+    pub configured: &'a McpOAuth,
+    /// The value of `client_secret` of its entry.
+    pub secret: Option<String>,
+    /// Where the browser comes back to.
+    pub callback: &'a Url,
+}
+
+/// What only this server and the authorization server know of a sign-in.
+struct SignInSecrets {
+    state: String,
+    /// Of PKCE.
+    verifier: String,
+}
+
 /// Where a person signs in.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 pub struct SignInAddress {
@@ -116,11 +136,10 @@ impl SignIns {
     /// Returns a sentence if the server does not say where to sign in, or what it says cannot be used.
     pub async fn begin(
         &self,
-        (server, url): (&str, &Url),
+        request: SignInRequest<'_>,
         authorization: Authorization,
-        (configured, secret): (&McpOAuth, Option<String>),
-        callback: &Url,
     ) -> Result<SignInAddress, String> {
+        let SignInRequest { server, url, configured, .. } = request;
         let http = &authorization.http;
         let challenge = authorization.challenge(url).await?;
         let found = discovery::discover(http, url, &challenge).await?;
@@ -132,10 +151,11 @@ impl SignIns {
             return Err(format!("it names the authorization server {}, which its entry does not allow", found.issuer));
         }
         let known = authorization.sign_in.known_client();
-        let client = OAuthClient::of(http, (&found, callback), (configured, secret), known).await?;
-        let scopes = wanted_scopes(configured, &authorization.sign_in, (&challenge, &found));
-        let (state, verifier) = (clock::new_secret(), clock::new_secret());
-        let address = authorization_url(&found, (&client, &scopes), (&state, &verifier));
+        let client = OAuthClient::of(http, &found, &request, known).await?;
+        let scopes = wanted_scopes(configured, &authorization.sign_in, &challenge, &found);
+        let secrets = SignInSecrets { state: clock::new_secret(), verifier: clock::new_secret() };
+        let address = authorization_url(&found, &client, &scopes, &secrets);
+        let SignInSecrets { state, verifier } = secrets;
         let record = SignInRecord {
             client,
             token_endpoint: found.token_endpoint.into(),
@@ -237,11 +257,7 @@ fn failed(why: &str) -> SignInFailed {
 
 /// Returns the scopes to ask for: those of the entry, else those that the server has named, with those that were granted
 /// before, so that a wider sign-in loses none.
-fn wanted_scopes(
-    configured: &McpOAuth,
-    sign_in: &SignIn,
-    (challenge, found): (&Challenge, &Discovered),
-) -> Vec<String> {
+fn wanted_scopes(configured: &McpOAuth, sign_in: &SignIn, challenge: &Challenge, found: &Discovered) -> Vec<String> {
     let missing = sign_in.missing_scopes();
     let named = if !configured.scopes.is_empty() {
         &configured.scopes
@@ -265,8 +281,9 @@ fn wanted_scopes(
 
 fn authorization_url(
     found: &Discovered,
-    (client, scopes): (&OAuthClient, &[String]),
-    (state, verifier): (&str, &str),
+    client: &OAuthClient,
+    scopes: &[String],
+    SignInSecrets { state, verifier }: &SignInSecrets,
 ) -> Url {
     let mut url = found.authorization_endpoint.clone();
     let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));

@@ -10,6 +10,7 @@ use url::Url;
 use super::challenge::Challenge;
 use super::client::OAuthClient;
 use super::tokens::{self, Grant, SignInRecord, TokenError};
+use crate::clock;
 use crate::domain::{Mask, SecretName};
 use crate::store::Home;
 use crate::tools::fetch_url::{StreamAnswer, StreamClient};
@@ -205,7 +206,7 @@ impl SignIn {
         let _one = self.exchange.lock().await;
         let record = self.record().ok_or_else(|| self.request_to_sign_in())?;
         let Some(tokens) = record.tokens.as_ref() else { return Err(self.request_to_sign_in()) };
-        if tokens.access != used && !tokens.is_expired() {
+        if tokens.access != used && !tokens.is_expired(clock::now()) {
             return Ok(SecretString::from(tokens.access.clone()));
         }
         let Some(refresh) = tokens.refresh.clone() else {
@@ -255,13 +256,15 @@ impl Authorization {
     pub async fn token(&self) -> Result<Option<SecretString>, String> {
         let tokens = self.sign_in.record().and_then(|record| record.tokens);
         let Some(tokens) = tokens else { return Ok(None) };
-        if !tokens.is_worn() || (tokens.refresh.is_none() && !tokens.is_expired()) {
+        if !tokens.needs_refresh(clock::now()) {
             return Ok(Some(SecretString::from(tokens.access)));
         }
         match self.refreshed(&tokens.access).await {
             Ok(token) => Ok(Some(token)),
             // It still counts for a while.
-            Err(_) if !tokens.is_expired() && !self.sign_in.is_needed() => Ok(Some(SecretString::from(tokens.access))),
+            Err(_) if !tokens.is_expired(clock::now()) && !self.sign_in.is_needed() => {
+                Ok(Some(SecretString::from(tokens.access)))
+            }
             Err(why) => Err(why),
         }
     }

@@ -47,13 +47,15 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Returns whether the token should be refreshed before its next use.
-    pub fn is_worn(&self) -> bool {
-        self.expires.is_some_and(|expires| clock::now() >= self.obtained + (expires - self.obtained) * WORN)
+    /// Returns whether the token has to be refreshed before its next use, at a Unix time in seconds: from a part of its life on,
+    /// so that no call fails because it has just expired.
+    pub fn needs_refresh(&self, now: f64) -> bool {
+        let is_worn = self.expires.is_some_and(|expires| now >= self.obtained + (expires - self.obtained) * WORN);
+        (is_worn && self.refresh.is_some()) || self.is_expired(now)
     }
 
-    pub fn is_expired(&self) -> bool {
-        self.expires.is_some_and(|expires| clock::now() >= expires)
+    pub fn is_expired(&self, now: f64) -> bool {
+        self.expires.is_some_and(|expires| now >= expires)
     }
 }
 
@@ -161,4 +163,40 @@ pub fn reason(error: &Value) -> String {
 
 fn encoded(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lasting(life: Option<f64>, refresh: Option<&str>) -> Tokens {
+        let expires = life.map(|life| 1_000.0 + life);
+        Tokens { access: "a".to_owned(), refresh: refresh.map(str::to_owned), obtained: 1_000.0, expires }
+    }
+
+    #[test]
+    fn token_is_refreshed_from_four_fifths_of_its_life_on() {
+        let hour = lasting(Some(3_600.0), Some("r"));
+        for (after, needs_refresh, is_expired) in [
+            (0.0, false, false),
+            (2_879.9, false, false),
+            (2_880.0, true, false),
+            (3_599.9, true, false),
+            (3_600.0, true, true),
+            // The clock was set back.
+            (-50_000.0, false, false),
+        ] {
+            let now = 1_000.0 + after;
+            assert_eq!((hour.needs_refresh(now), hour.is_expired(now)), (needs_refresh, is_expired), "after {after} s");
+        }
+    }
+
+    #[test]
+    fn token_without_another_is_used_to_its_end() {
+        let alone = lasting(Some(3_600.0), None);
+        assert!(!alone.needs_refresh(1_000.0 + 3_599.9) && alone.needs_refresh(1_000.0 + 3_600.0));
+        let endless = lasting(None, Some("r"));
+        assert!(!endless.needs_refresh(f64::MAX) && !endless.is_expired(f64::MAX));
+        assert!(lasting(Some(0.0), Some("r")).needs_refresh(1_000.0), "one that has no life is replaced at once");
+    }
 }
