@@ -12,10 +12,11 @@ import { ErrorBoundary } from '@/components/ErrorBoundary'
 import { followLink } from '@/features/auth/link'
 import { followSignOut } from '@/features/auth/signOut'
 import { openPassage, placeInAddress } from '@/features/editor/passage'
-import { getLang, loadLocale } from '@/lib/i18n'
+import { getLang, loadLocale, t } from '@/lib/i18n'
 import { whenIdle } from '@/lib/idle'
 import { cspNonce } from '@/lib/nonce'
 import { personOfPage } from '@/lib/storage'
+import { toast } from '@/stores/toasts'
 
 // Radix locks the page's scroll with a style sheet of its own; without the nonce the policy would refuse it.
 setNonce(cspNonce)
@@ -28,7 +29,9 @@ function takeSignIn(): void {
   if (location.pathname !== '/oauth/callback') return
   const { search } = location
   history.replaceState(null, '', '/')
-  void import('@/features/mcp/signInReturn').then(it => it.endSignIn(search)).catch(() => {})
+  void import('@/features/mcp/signInReturn')
+    .then(it => it.endSignIn(search))
+    .catch(() => toast(t('signInNotLoaded'), { tone: 'bad' }))
 }
 
 function start(page: HTMLElement) {

@@ -5,7 +5,7 @@ import { onDemand } from '@/components/onDemand'
 import { Badge } from '@/components/ui/Badge'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { duration, kilobytes } from '@/lib/format'
-import { type Key, useT } from '@/lib/i18n'
+import { type Key, type Translate, useT } from '@/lib/i18n'
 import { useFold } from '@/stores/folds'
 import type { Step, StepStatus } from '@/thread/model'
 import { Elapsed } from './Elapsed'
@@ -35,12 +35,17 @@ const STATE: Record<StepStatus, { word: Key; icon: ReactNode }> = {
   interrupted: { word: 'stepInterrupted', icon: <Unplug size={14} aria-hidden className="text-warn" /> },
 }
 
+/** What a step is doing, in words: one that waits says for whom. */
+const wordsOf = ({ status, asking }: Step, t: Translate): string =>
+  status === 'approval' && asking ? t('stepAsking', { server: asking }) : t(STATE[status].word)
+
 const isOpen = ({ status }: Step): boolean => status === 'running' || status === 'approval'
 
 export function ToolStep({ id, step }: { id: string; step: Step }) {
   const t = useT()
   const [open, setOpen] = useFold(id, false)
-  const { word, icon } = STATE[step.status]
+  const { icon } = STATE[step.status]
+  const words = wordsOf(step, t)
   const { title, summary, failed, job, Details } = rendererOfTool(step.tool)
   const heading = title?.(step, t) ?? null
   const failures = failed?.(step) ?? []
@@ -54,9 +59,9 @@ export function ToolStep({ id, step }: { id: string; step: Step }) {
         summaryClass="rounded-md px-1.5 py-1 hover:bg-hover pointer-coarse:py-2"
         summary={
           <>
-            <span className="shrink-0" title={t(word)}>
+            <span className="shrink-0" title={words}>
               {icon}
-              <span className="sr-only">{t(word)}</span>
+              <span className="sr-only">{words}</span>
             </span>
             {heading === null ? (
               <code className="shrink-0 font-mono text-[12px]">{step.tool}</code>
@@ -107,9 +112,10 @@ export function InputStep({ tool, bytes }: InputProgress) {
 }
 
 /** A badge for the states that a person caused or has to resolve. */
-function StateBadge({ step: { status, verdict } }: { step: Step }) {
+function StateBadge({ step }: { step: Step }) {
   const t = useT()
-  if (status === 'approval') return <Badge tone="warn">{t('stepApproval')}</Badge>
+  const { status, verdict } = step
+  if (status === 'approval') return <Badge tone="warn">{wordsOf(step, t)}</Badge>
   if (verdict?.decision === 'expired') return <Badge>{t('expired')}</Badge>
   if (status === 'denied') return <Badge tone="bad">{t('stepDenied')}</Badge>
   return status === 'cancelled' ? <Badge>{t('stepCancelled')}</Badge> : null

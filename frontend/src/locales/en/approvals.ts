@@ -1,6 +1,7 @@
 /** Questions that a person answers before a call may run. */
 export const approvals = {
   stepApproval: 'Awaiting approval',
+  stepAsking: '{server} waits for your answer',
   stepDenied: 'Denied',
   approvalNeeded: 'Approval needed: {tool}',
   approvalState: 'Approval',

@@ -53,6 +53,7 @@ export const sessions = {
   deleted: 'Deleted “{title}”',
   restored: 'Restored “{title}”',
   notDone: 'Something went wrong: {reason}',
+  signInNotLoaded: 'The sign-in was not completed, because a part of the page did not load. Sign in again.',
   usage: 'Token usage',
   sessionTokens: '{n} {n|token|tokens} in total, as reported by the provider',
   recovery: 'Trash and recovery',

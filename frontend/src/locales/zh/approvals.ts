@@ -2,6 +2,7 @@ import type { approvals as en } from '../en/approvals'
 
 export const approvals: Record<keyof typeof en, string> = {
   stepApproval: '等待批准',
+  stepAsking: '{server} 等待你的回答',
   stepDenied: '已拒绝',
   approvalNeeded: '需要批准：{tool}',
   approvalState: '待批准',

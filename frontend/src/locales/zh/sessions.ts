@@ -54,6 +54,7 @@ export const sessions: Record<keyof typeof en, string> = {
   deleted: '已删除“{title}”',
   restored: '已恢复“{title}”',
   notDone: '操作失败：{reason}',
+  signInNotLoaded: '登录未完成：页面有一部分没有加载。请重新登录。',
   usage: '词元用量',
   sessionTokens: '共 {n} 词元（服务商统计）',
   recovery: '回收站与恢复',
