@@ -43,6 +43,11 @@ for (const { look, given } of LOOKS)
     const page = await open(given)
     await say(page, book)
     await expect(card(page)).toContainText('Who travels')
+    await expect(
+      answers(page)
+        .getByText(/pets (waits for your answer|等待你的回答)/)
+        .first(),
+    ).toBeVisible()
     await expect(card(page).locator('mark')).toHaveCount(0)
     await expect(card(page)).toContainText('\\u200b')
     await field(page, 'Seats').fill('9')

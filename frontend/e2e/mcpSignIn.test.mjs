@@ -109,3 +109,11 @@ for (const { look, given } of LOOKS)
     await expect(card(page)).toHaveCount(0)
     notes.stop()
   })
+
+test('a sign-in that the page cannot complete says so', async ({ open }) => {
+  const page = await open()
+  await page.route(/signInReturn-.*\.js/, route => route.abort())
+  await page.goto(new URL('/oauth/callback?code=c&state=s', page.url()).href)
+  await expect(page.getByText(/sign-in was not completed|登录未完成/).first()).toBeVisible()
+  assert.equal(new URL(page.url()).search, '', 'no history contains the code')
+})
