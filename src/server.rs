@@ -195,6 +195,7 @@ pub async fn run(
         secret: PageSecret::new(),
         access: Arc::new(access),
         unauthenticated_sockets: Arc::new(Semaphore::new(MAX_UNAUTHENTICATED_SOCKETS)),
+        mcp_listeners: Default::default(),
         sandbox: Arc::new(sandbox),
         started_at,
         stopping: CancellationToken::new(),

@@ -7,6 +7,7 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::mcp::listening::Listeners;
 use crate::api::security::access::{Access, PageSecret};
 use crate::domain::ErrorParams;
 use crate::engine::TenantRegistry;
@@ -26,6 +27,8 @@ pub struct App {
     pub secret: PageSecret,
     /// A permit for each client of `/ws` that has not said yet who it is.
     pub unauthenticated_sockets: Arc<Semaphore>,
+    /// The clients of the MCP server that are told of changes.
+    pub mcp_listeners: Listeners,
     pub sandbox: Arc<SandboxInfo>,
     /// Start time of the server, in Unix seconds.
     pub started_at: f64,

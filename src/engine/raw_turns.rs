@@ -32,11 +32,17 @@ pub struct RawAnswer {
 }
 
 impl Tenant {
-    /// Sends a request to a model as it is, and counts what it uses.
+    /// Sends a request to a model as it is, and counts what it uses. The answer ends with an error if `over` resolves before its
+    /// end.
     ///
     /// # Errors
     /// Returns an error if there is no such model, or if a limit of usage does not allow it.
-    pub async fn raw_turn(self: &Arc<Self>, chosen: Chosen, request: ModelRequest) -> Result<RawAnswer, RawRefused> {
+    pub async fn raw_turn(
+        self: &Arc<Self>,
+        chosen: Chosen,
+        request: ModelRequest,
+        over: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<RawAnswer, RawRefused> {
         let client = self.models.client(&chosen, &mut NoProgress).await.map_err(EngineError::from)?;
         let work = CountedWork {
             work_id: WorkId::new(clock::new_id()),
@@ -54,7 +60,7 @@ impl Tenant {
         let (to, chunks) = mpsc::channel(UNREAD);
         let id = work.work_id.clone();
         let running = RawTurn { tenant: self.clone(), client, work, reservation, input };
-        tokio::spawn(running.run(request, to));
+        tokio::spawn(running.run(request, to, over));
         Ok(RawAnswer { id, chunks })
     }
 
@@ -76,13 +82,23 @@ struct RawTurn {
 }
 
 impl RawTurn {
-    async fn run(self, request: ModelRequest, to: mpsc::Sender<Result<StreamChunk, ProviderError>>) {
+    async fn run(
+        self,
+        request: ModelRequest,
+        to: mpsc::Sender<Result<StreamChunk, ProviderError>>,
+        over: impl Future<Output = ()> + Send,
+    ) {
+        let mut over = std::pin::pin!(over);
         let mut turn = self.client.turn(&request);
         let (mut told, mut received) = (None, String::new());
         loop {
             let chunk = tokio::select! {
                 // Nobody reads the answer any more.
                 () = to.closed() => break,
+                () = &mut over => {
+                    let _ = to.send(Err(self.cut_off())).await;
+                    break;
+                }
                 chunk = turn.next() => chunk,
             };
             let Some(chunk) = chunk else { break };
@@ -97,6 +113,12 @@ impl RawTurn {
             }
         }
         self.count(told, &received).await;
+    }
+
+    fn cut_off(&self) -> ProviderError {
+        let provider = self.client.endpoint().label.clone();
+        let cause = "the server stops, or the token of this request counts no more".to_owned();
+        ProviderError::Interrupted { provider, cause }
     }
 
     async fn count(self, told: Option<Usage>, received: &str) {

@@ -107,6 +107,11 @@ impl ApiTokens {
         ApiTokenScope::parse(&found.scope).map(|scope| (found.id, scope))
     }
 
+    /// Returns whether there still is a token with this id and scope. If the file cannot be read, no token counts.
+    pub fn counts(&self, id: &str, scope: ApiTokenScope) -> bool {
+        self.list().is_ok_and(|tokens| tokens.iter().any(|token| token.id == id && token.scope == scope.name()))
+    }
+
     /// Makes a token and returns its text, which is stored nowhere.
     ///
     /// # Errors
@@ -198,8 +203,9 @@ mod tests {
         assert_eq!(scope, ApiTokenScope::Ask);
         assert_eq!(server.list().unwrap()[0].name, "llm");
         assert!(server.find(&token[..token.len() - 1]).is_none() && server.find(&id).is_none());
+        assert!(server.counts(&id, ApiTokenScope::Ask) && !server.counts(&id, ApiTokenScope::Read));
         command.revoke(&id).unwrap();
-        assert!(server.find(&token).is_none());
+        assert!(server.find(&token).is_none() && !server.counts(&id, ApiTokenScope::Ask));
         assert_eq!(command.revoke(&id).unwrap_err().kind(), ErrorKind::NotFound);
     }
 

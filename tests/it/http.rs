@@ -103,6 +103,23 @@ impl Incoming {
         }
     }
 
+    /// Returns the data of the next event, whatever its name; None when the server has ended the stream.
+    pub async fn next_data(&mut self) -> Option<Value> {
+        loop {
+            while let Some((message, rest)) = self.text.split_once("\n\n") {
+                let data =
+                    message.lines().find_map(|line| line.strip_prefix("data:")).map(str::trim).unwrap_or_default();
+                let data = (!data.is_empty()).then(|| serde_json::from_str(data).expect("data is JSON"));
+                self.text = rest.to_owned();
+                if data.is_some() {
+                    return data;
+                }
+            }
+            let chunk = within(self.body.next()).await?;
+            self.text.push_str(std::str::from_utf8(&chunk).expect("events are whole UTF-8 chunks"));
+        }
+    }
+
     /// Reads up to and including the first event of this name.
     pub async fn until(&mut self, event: &str) -> Vec<Frame> {
         let mut frames = Vec::new();

@@ -70,6 +70,7 @@ mod mcp_resources;
 mod mcp_results;
 mod mcp_scale;
 mod mcp_server;
+mod mcp_subscriptions;
 mod mcp_switches;
 mod mcp_tasks;
 mod member_commands;

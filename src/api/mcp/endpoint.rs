@@ -29,7 +29,9 @@ const MAX_REQUEST: usize = 4 << 20;
               (status = 400, description = "A JSON-RPC error"), (status = 401, body = ErrorBody)))]
 pub async fn mcp(State(app): State<App>, caller: Caller, page: PageAddress, request: Request) -> Response {
     let states = RequestStates::new(&app.secret);
-    let server = McpServer { caller: Arc::new(caller), page, states };
+    let hub = &caller.tenant().hub;
+    let begun = hub.id(hub.last());
+    let server = McpServer { caller: Arc::new(caller), page, states, listeners: app.mcp_listeners.clone(), begun };
     // The guard has checked Host and Origin.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)

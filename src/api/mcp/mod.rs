@@ -1,10 +1,11 @@
 //! The MCP server of this agent (docs/mcp-server.md): a program asks it, searches its memory and reads its files, over the Model
-//! Context Protocol. Nothing is kept between two requests.
+//! Context Protocol. Nothing is kept between two requests, but a request can listen to changes.
 
 mod answering;
 mod asking;
 pub mod authentication;
 pub mod endpoint;
+pub mod listening;
 mod prompts;
 mod reading;
 mod request_state;

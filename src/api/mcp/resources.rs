@@ -10,14 +10,15 @@ use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::domain::{Place, Root};
 use crate::engine::blocking;
+use crate::store::FileEntry;
 
-const SCHEME: &str = "miniclaw:///";
-const SESSIONS: &str = "sessions/";
+pub const SCHEME: &str = "miniclaw:///";
+pub const SESSIONS: &str = "sessions/";
 const MARKDOWN: &str = "text/markdown";
 /// Resources of one page of the list.
 const PAGE: usize = 500;
 /// The folders whose files are listed.
-const ROOTS: [Root; 3] = [Root::Memory, Root::Knowledge, Root::Skills];
+pub const ROOTS: [Root; 3] = [Root::Memory, Root::Knowledge, Root::Skills];
 
 pub fn templates() -> Vec<ResourceTemplate> {
     vec![
@@ -46,7 +47,12 @@ pub async fn list(caller: &Caller, cursor: Option<String>) -> Result<ListResourc
     Ok(list)
 }
 
-async fn files(caller: &Caller) -> Result<Vec<Resource>, ApiError> {
+/// Returns the paths of the files that are listed.
+pub async fn paths(caller: &Caller) -> Result<Vec<String>, ApiError> {
+    Ok(listed_files(caller).await?.into_iter().map(|file| file.path.to_string()).collect())
+}
+
+async fn listed_files(caller: &Caller) -> Result<Vec<FileEntry>, ApiError> {
     let home = caller.tenant().home.clone();
     let files = blocking(move || {
         let mut files = Vec::new();
@@ -54,9 +60,12 @@ async fn files(caller: &Caller) -> Result<Vec<Resource>, ApiError> {
             files.extend(home.list(&root)?);
         }
         Ok(files)
-    })
-    .await?;
-    let resources = files.into_iter().map(|file| {
+    });
+    Ok(files.await?)
+}
+
+async fn files(caller: &Caller) -> Result<Vec<Resource>, ApiError> {
+    let resources = listed_files(caller).await?.into_iter().map(|file| {
         let path = file.path.to_string();
         let resource = Resource::new(uri_of(&path), path).with_size(file.size);
         match mime_of(&file.path) {
@@ -84,8 +93,7 @@ async fn sessions(caller: &Caller) -> Result<Vec<Resource>, ApiError> {
 pub async fn read(caller: &Caller, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let data = || Some(json!({"uri": uri}));
     let missing = |message: String| ErrorData::resource_not_found(message, data());
-    let path = uri.strip_prefix(SCHEME).and_then(decoded);
-    let path = path.ok_or_else(|| missing(format!("there is no resource {uri:?}; see resources/list")))?;
+    let path = path_of(uri).ok_or_else(|| missing(format!("there is no resource {uri:?}; see resources/list")))?;
     let (text, kind) = match path.strip_prefix(SESSIONS) {
         Some(id) => (transcript(caller, id).await, Some(MARKDOWN)),
         None => (file_text(caller, &path).await, Place::parse(&path).ok().and_then(|place| mime_of(&place))),
@@ -117,7 +125,7 @@ fn mime_of(place: &Place) -> Option<&'static str> {
 }
 
 /// Returns the address of a path: all but letters, digits, `/` and a few marks is percent-encoded.
-fn uri_of(path: &str) -> String {
+pub fn uri_of(path: &str) -> String {
     let mut uri = SCHEME.to_owned();
     for byte in path.bytes() {
         match byte {
@@ -126,6 +134,11 @@ fn uri_of(path: &str) -> String {
         }
     }
     uri
+}
+
+/// Returns the path that an address of ours names.
+pub fn path_of(uri: &str) -> Option<String> {
+    uri.strip_prefix(SCHEME).and_then(decoded)
 }
 
 /// Returns a path without percent-encoding; `None` if it is not valid, or no UTF-8.

@@ -5,17 +5,20 @@ use std::sync::Arc;
 
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, GetPromptRequestParams, GetPromptResponse, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
+use super::listening::{self, Listeners};
 use super::request_state::RequestStates;
 use super::{asking, prompts, reading, resources, tools};
 use crate::api::error::ApiError;
 use crate::api::openai::page_address::PageAddress;
 use crate::api::security::caller::Caller;
+use crate::engine::EventId;
 
 const INSTRUCTIONS: &str = "A person's own agent with its memory and knowledge. `ask` has it work and returns its answer; the other \
                             tools read. Calls that need approval are answered by the person on the agent's page, at the \
@@ -31,11 +34,21 @@ pub struct McpServer {
     pub caller: Arc<Caller>,
     pub page: PageAddress,
     pub states: RequestStates,
+    pub listeners: Listeners,
+    /// The last publication of the person's home when the request came.
+    pub begun: EventId,
 }
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_resources_list_changed()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .build();
         let version = env!("CARGO_PKG_VERSION");
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("miniclaw", version).with_title("miniclaw"))
@@ -44,6 +57,26 @@ impl ServerHandler for McpServer {
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS)
+    }
+
+    /// Answers a client of an older revision, which would listen on a stream of its own that there is not.
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let mut answer = self.negotiate_initialize(&request)?;
+        context.peer.set_peer_info(request);
+        answer.capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build();
+        Ok(answer)
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(listening::accepted(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        listening::listen(self, context).await
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

@@ -15,7 +15,7 @@ use super::client_turn::{AgentRequest, Naming, SESSION_HEADER, begin};
 use super::error::{OpenAiErrorBody, invalid, of_outcome};
 use super::fields::Fields;
 use super::message::read_messages;
-use super::models::RequestedModel;
+use super::models::{ModelFields, RequestedModel};
 use super::open_questions::OpenQuestions;
 use super::page_address::PageAddress;
 use super::parameters::Parameters;
@@ -57,10 +57,7 @@ pub async fn chat_completions(
     headers: HeaderMap,
     request: Result<JsonBody<Value>, JsonRejection>,
 ) -> Result<Response, ApiError> {
-    let JsonBody(body) = request?;
-    let mut fields = Fields::of(body)?;
-    let name = fields.text("model")?.ok_or_else(|| invalid("model", "name a model; GET /v1/models lists them"))?;
-    let model = RequestedModel::parse(&name, &caller.tenant().models)?;
+    let ModelFields { name, model, mut fields } = ModelFields::of(&caller, request)?;
     let streams = fields.flag("stream")?.unwrap_or(false);
     let stream_options = fields.object("stream_options")?.unwrap_or_default();
     let has_usage = stream_options.get("include_usage").and_then(Value::as_bool).unwrap_or(false);
@@ -78,7 +75,7 @@ pub async fn chat_completions(
         RequestedModel::Raw(chosen) => {
             let ignored = ignored(fields, &parameters.ignored);
             let request = raw::request(conversation, parameters)?;
-            let answer = caller.tenant().raw_turn(chosen, request).await?;
+            let answer = caller.tenant().raw_turn(chosen, request, caller.until_over()).await?;
             let writer = ChunkWriter::new(answer.id.as_str(), name, has_usage);
             raw::answer(answer, AnswerOptions { writer, streams, ignored }).await
         }

@@ -2,10 +2,14 @@
 
 use axum::Json;
 use axum::extract::Path;
+use axum::extract::rejection::JsonRejection;
 use serde::Serialize;
+use serde_json::Value;
 
-use super::error::{OpenAiErrorBody, model_not_found};
+use super::error::{OpenAiErrorBody, invalid, model_not_found};
+use super::fields::Fields;
 use super::message::Conversation;
+use crate::api::body::JsonBody;
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
 use crate::domain::Chosen;
@@ -66,6 +70,28 @@ impl RequestedModel {
             Self::Agent(model) if conversation.is_job_about_chat() => Self::Raw(Chosen { model, ..Chosen::default() }),
             other => other,
         }
+    }
+}
+
+/// A request that names a model, with the fields that have not been read.
+pub struct ModelFields {
+    /// The model, as the request names it.
+    pub name: String,
+    pub model: RequestedModel,
+    pub fields: Fields,
+}
+
+impl ModelFields {
+    /// Reads the body of a request.
+    ///
+    /// # Errors
+    /// Returns an error if the body is no JSON object or names no model, and `model_not_found` if there is no such model.
+    pub fn of(caller: &Caller, request: Result<JsonBody<Value>, JsonRejection>) -> Result<Self, ApiError> {
+        let JsonBody(body) = request?;
+        let mut fields = Fields::of(body)?;
+        let name = fields.text("model")?.ok_or_else(|| invalid("model", "name a model; GET /v1/models lists them"))?;
+        let model = RequestedModel::parse(&name, &caller.tenant().models)?;
+        Ok(Self { name, model, fields })
     }
 }
 

@@ -74,6 +74,8 @@ struct Browser {
     until: u64,
 }
 
+/// How often it is checked that the token of an open stream still counts.
+const REVOCATION_CHECK: Duration = Duration::from_secs(1);
 /// Lifetime of a sign-in, in seconds: 30 days.
 pub const COOKIE_LIFE: u64 = 30 * 24 * 3600;
 /// How far the clock may have been set back since a cookie was made, in seconds.
@@ -179,6 +181,14 @@ impl Access {
             self.limiter.record_failure(source);
         }
         Ok(known)
+    }
+
+    /// Resolves when a token of a program has been revoked. The command line revokes it in another process, so the file is looked
+    /// at again and again.
+    pub async fn until_revoked(&self, id: &str, scope: ApiTokenScope) {
+        while self.api_tokens.as_ref().is_some_and(|tokens| tokens.counts(id, scope)) {
+            tokio::time::sleep(REVOCATION_CHECK).await;
+        }
     }
 
     /// Sets a code that signs one browser in, once, within ten minutes.

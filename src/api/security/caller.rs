@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::app::App;
 use crate::api::error::ApiError;
-use crate::api::security::access::CookieDigest;
+use crate::api::security::access::{Access, CookieDigest};
 use crate::api::security::guard;
 use crate::api::security::person::{Person, Right};
 use crate::domain::AccountId;
@@ -63,6 +63,7 @@ pub struct Caller {
     stopping: CancellationToken,
     /// Cancelled when the caller signs out; ends streams.
     signed_out: Option<CancellationToken>,
+    access: Arc<Access>,
     is_page: bool,
     /// The request carries a secret that is not the page's.
     has_wrong_secret: bool,
@@ -76,12 +77,19 @@ impl Caller {
         self.engine.tenant()
     }
 
-    /// Resolves when nothing more may be sent to the caller: the server stops, the browser has signed out, or the sign-in
-    /// or the account has ended.
+    /// Resolves when nothing more may be sent to the caller: the server stops, the browser has signed out, the token was
+    /// revoked, or the sign-in or the account has ended.
     pub fn until_over(&self) -> impl Future<Output = ()> + Send + use<> {
         let (stopping, signed_out) = (self.stopping.clone(), self.signed_out.clone().unwrap_or_default());
         let (people, credential) = (self.people.clone(), self.proof.credential().cloned());
+        let (access, proof) = (self.access.clone(), self.proof.clone());
         async move {
+            let revoked = async {
+                match &proof {
+                    Proof::ApiToken(id, scope) => access.until_revoked(id, *scope).await,
+                    _ => std::future::pending().await,
+                }
+            };
             let ended = async {
                 match (people, credential) {
                     (Some(people), Some(credential)) => people.until_ended(credential).await,
@@ -92,6 +100,7 @@ impl Caller {
                 () = stopping.cancelled() => {}
                 () = signed_out.cancelled() => {}
                 () = ended => {}
+                () = revoked => {}
             }
         }
     }
@@ -146,7 +155,8 @@ impl Caller {
         let is_page = has_secret(app, headers, &proof);
         let has_wrong_secret = !is_page && headers.contains_key(SECRET_HEADER);
         let (people, tenants, stopping) = (app.people.clone(), app.tenants.clone(), app.stopping.clone());
-        Ok(Self { person, engine, stopping, signed_out, is_page, has_wrong_secret, proof, people, tenants })
+        let access = app.access.clone();
+        Ok(Self { person, engine, stopping, signed_out, access, is_page, has_wrong_secret, proof, people, tenants })
     }
 
     /// Returns whether this is the secret of the caller's page.

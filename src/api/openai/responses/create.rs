@@ -18,7 +18,7 @@ use crate::api::openai::client_turn::{AgentRequest, Naming, Previous, SESSION_HE
 use crate::api::openai::error::{OpenAiErrorBody, invalid, unsupported};
 use crate::api::openai::fields::Fields;
 use crate::api::openai::message::Conversation;
-use crate::api::openai::models::RequestedModel;
+use crate::api::openai::models::{ModelFields, RequestedModel};
 use crate::api::openai::page_address::PageAddress;
 use crate::api::openai::parameters::{Parameters, effort, format};
 use crate::api::openai::progress::Progress;
@@ -52,10 +52,7 @@ pub async fn create_response(
     headers: HeaderMap,
     request: Result<JsonBody<Value>, JsonRejection>,
 ) -> Result<Response, ApiError> {
-    let JsonBody(body) = request?;
-    let mut fields = Fields::of(body)?;
-    let name = fields.text("model")?.ok_or_else(|| invalid("model", "name a model; GET /v1/models lists them"))?;
-    let model = RequestedModel::parse(&name, &caller.tenant().models)?;
+    let ModelFields { name, model, fields } = ModelFields::of(&caller, request)?;
     let request = read(fields, name, &headers)?;
     let CreateRequest { conversation, parameters, mut head, naming, streams, ignored } = request;
     let mut answer_headers = ignored_header(&ignored);
@@ -67,7 +64,8 @@ pub async fn create_response(
                 let message = "a model alone keeps nothing: send the whole conversation, and wait for the response";
                 return Err(unsupported("model", message));
             }
-            let answer = caller.tenant().raw_turn(chosen, raw::request(conversation, parameters)?).await?;
+            let request = raw::request(conversation, parameters)?;
+            let answer = caller.tenant().raw_turn(chosen, request, caller.until_over()).await?;
             head.id = format!("resp_{}", answer.id);
             head.store = false;
             let following = Following::new(DeltaSource::Raw(Box::new(RawDeltas::new(answer))), head, None);
