@@ -44,7 +44,7 @@ pub use prices::Prices;
 pub use proxy_sign_in::{ProxySecret, ProxySignIn};
 pub use retrieval::Retrieval;
 pub use tls::TlsPaths;
-pub use tools::ToolSwitches;
+pub use tools::{McpServerConfig, ToolSwitches};
 pub use vision::VisionModels;
 
 /// The fields of config.yml. An unknown field is an error, so that a typo does not go unnoticed.
@@ -73,6 +73,7 @@ struct File {
     fetch_allow_hosts: Vec<String>,
     retrieval: retrieval::Entry,
     api: ApiConfig,
+    mcp_server: McpServerConfig,
     approvals: approvals::Entry,
     undo: UndoEntry,
     /// By the id of a model, or the name that is sent to its server.
@@ -164,6 +165,8 @@ pub struct Config {
     pub retrieval: Retrieval,
     /// The OpenAI API of this server.
     pub api: ApiConfig,
+    /// What the MCP server of the agent offers.
+    pub mcp_server: McpServerConfig,
     /// Which calls may run, and which a person is asked about.
     pub policy: Policy,
     /// Which tools the model can use.
@@ -315,6 +318,7 @@ impl Config {
             fetch_allow_hosts: file.fetch_allow_hosts,
             retrieval: retrieval::settings(&file.retrieval)?,
             api: file.api,
+            mcp_server: file.mcp_server,
             policy: approvals::policy(&file.approvals)?,
             tools: file.tools,
             search_engine: tools::search_engine(&file.web_search, environment)?,

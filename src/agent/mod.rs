@@ -5,6 +5,7 @@ mod budget;
 mod calls;
 pub mod compress;
 mod deadline;
+mod direct_call;
 mod eliciting;
 mod estimate;
 mod executing;
@@ -22,6 +23,7 @@ mod turn;
 
 pub use budget::{Budget, Reservation, UsagePeriod, UsedInPeriod, worst_case};
 pub use calls::StopSignal;
+pub use direct_call::run_direct_call;
 pub use fallback::Fallback;
 pub use limits::{AdminLimits, LimitCheck, LimitReached, LimitSource};
 pub use recorder::{EventKind, OwnerChannels, OwnerMessage, RecordedEvent, Recorder};

@@ -131,7 +131,7 @@ pub async fn finish_calls(tasks: &Tasks, recorder: &mut Recorder) -> Result<Opti
     }
 }
 
-async fn end(
+pub(super) async fn end(
     recorder: &mut Recorder,
     ended: Result<(), TurnEnd>,
     stop_signal: &StopSignal,
@@ -153,7 +153,7 @@ async fn end(
     Ok(RunEnd::Outcome(outcome))
 }
 
-fn too_long(limits: RunLimits) -> TurnEnd {
+pub(super) fn too_long(limits: RunLimits) -> TurnEnd {
     TurnEnd::Outcome(Outcome::Limit {
         detail: format!("it took longer than {} minutes", limits.deadline.as_secs() / 60),
     })
@@ -177,7 +177,7 @@ impl From<Stop> for TurnEnd {
 }
 
 impl Tasks {
-    fn calls<'a>(&'a self, deadline: &'a Deadline, tools: ToolSet) -> CallRunner<'a> {
+    pub(super) fn calls<'a>(&'a self, deadline: &'a Deadline, tools: ToolSet) -> CallRunner<'a> {
         CallRunner {
             tools,
             policy: &self.policy,
@@ -189,7 +189,7 @@ impl Tasks {
         }
     }
 
-    async fn listed(&self) -> Option<Taint> {
+    pub(super) async fn listed(&self) -> Option<Taint> {
         let untrusted = self.untrusted.clone();
         let looked = tokio::task::spawn_blocking(move || untrusted()).await;
         looked.unwrap_or(Some(Taint::Outside))

@@ -24,7 +24,8 @@ pub struct TokenArguments {
 enum TokenCommand {
     /// Make a token and print it. It is shown only now.
     Add {
-        /// What the token can do. ask: use the OpenAI API below /v1 and the MCP server at /mcp. read: only read over /mcp.
+        /// What the token can do. ask: use the OpenAI API below /v1 and the MCP server at /mcp. read: only read over
+        /// /mcp. tools: what ask can, and call the tools over /mcp that `mcp_server` in config.yml names.
         #[arg(long, value_enum)]
         scope: Scope,
         /// What it is for.
@@ -44,6 +45,7 @@ enum TokenCommand {
 enum Scope {
     Ask,
     Read,
+    Tools,
 }
 
 impl From<Scope> for ApiTokenScope {
@@ -51,6 +53,7 @@ impl From<Scope> for ApiTokenScope {
         match scope {
             Scope::Ask => Self::Ask,
             Scope::Read => Self::Read,
+            Scope::Tools => Self::Tools,
         }
     }
 }

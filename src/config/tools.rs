@@ -32,6 +32,40 @@ impl<'de> Deserialize<'de> for ToolName {
     }
 }
 
+/// What the MCP server of the agent offers beside its own tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpServerConfig {
+    /// The tools that programs with the scope `tools` call themselves.
+    tools: Vec<OfferedTool>,
+}
+
+impl McpServerConfig {
+    /// Returns whether programs can call a tool themselves.
+    pub fn offers(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.0 == name)
+    }
+}
+
+/// The tools of a home that programs may be offered. The MCP server has tools of its own that read and search.
+const OFFERABLE: [&str; 7] =
+    ["terminal", "python_repl", "fetch_url", "search_knowledge_base", "create_file", "edit_file", "delete_file"];
+
+/// A name in [`OFFERABLE`], so that a typo is an error with its line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct OfferedTool(&'static str);
+
+impl<'de> Deserialize<'de> for OfferedTool {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let wrong = || {
+            let known = OFFERABLE.join(", ");
+            de::Error::custom(format!("{name} cannot be offered to programs; what can be are {known}"))
+        };
+        OFFERABLE.iter().find(|known| **known == name).map(|known| Self(known)).ok_or_else(wrong)
+    }
+}
+
 impl ToolSwitches {
     /// Returns whether the model can use a tool. One that is not built in has no switch here.
     pub fn is_on(&self, name: &str) -> bool {

@@ -134,6 +134,8 @@ pub enum TokenScope {
     Read,
     /// Use the OpenAI API (docs/openai.md), and nothing else.
     Ask,
+    /// What `ask` can do, and call tools over MCP (docs/mcp-server.md).
+    Tools,
     /// What its person can do in their own home.
     #[default]
     Full,

@@ -39,9 +39,20 @@ pub struct ClientRequest {
     pub max_tokens: Option<u32>,
     #[serde(default, skip_serializing_if = "AnswerForm::is_nothing")]
     pub form: AnswerForm,
+    /// The call that the program makes itself: the work is this call, and no model is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<DirectCall>,
     /// Whether the session is deleted when the work has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub discard: bool,
+}
+
+/// A call of one of the agent's tools that a program makes without a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DirectCall {
+    pub tool: String,
+    /// A JSON object.
+    pub arguments: Value,
 }
 
 /// How a model should answer, beyond temperature and length. Each is sent to models that know it.
@@ -142,7 +153,9 @@ impl ClientRequest {
             parameters: Value::Null,
         };
         let tools = self.tools.iter().map(named).collect();
-        Self { instructions: None, tools, form: AnswerForm::default(), ..self.clone() }
+        // The record of the call has its arguments.
+        let call = self.call.as_ref().map(|call| DirectCall { tool: call.tool.clone(), arguments: Value::Null });
+        Self { instructions: None, tools, form: AnswerForm::default(), call, ..self.clone() }
     }
 
     /// Returns what a session has chosen, with what the program has chosen for this work.

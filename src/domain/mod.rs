@@ -74,7 +74,7 @@ pub use attachment::{Attachment, UserPrompt};
 pub use audit::{AuditEntry, AuditFilter, AuditOutcome, AuditPage};
 pub use branch::Branch;
 pub use chosen::{AutoCompact, BadChoice, ChoiceChange, Chosen};
-pub use client::{AnswerForm, ClientRequest, ClientResult, ClientTool, ToolChoice};
+pub use client::{AnswerForm, ClientRequest, ClientResult, ClientTool, DirectCall, ToolChoice};
 pub use commit::Commit;
 pub use compacted::{CompactedPart, RestoreRefused, name_of};
 pub use cost::{BadCurrency, Cost, Currency, Price};

@@ -342,7 +342,10 @@ impl Actor {
         };
         let work_id = running.work_id;
         self.queue_paused = matches!(outcome, Outcome::Error { .. } | Outcome::Interrupted { .. });
+        let is_call = self.ledger.session.client().is_some_and(|client| client.call.is_some());
         let ended = match outcome {
+            // No model has read the call of a program, and none is asked to name it.
+            Outcome::Done if is_call => Ended::Stopped,
             Outcome::Done => Ended::Answered,
             Outcome::Error { .. } => Ended::Failed,
             Outcome::Length | Outcome::Refusal | Outcome::Interrupted { .. } | Outcome::Limit { .. } => Ended::Stopped,

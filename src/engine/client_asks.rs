@@ -1,14 +1,59 @@
 //! Works that a program begins with one message, over MCP. It names the session, or a new one begins; nothing is looked for.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::client_turns::ClientTurnWork;
 use super::{Engine, EngineError, NewMessage, View};
-use crate::domain::{SessionId, UserPrompt, When, WorkId};
+use crate::clock;
+use crate::domain::{ClientRequest, SessionId, UserPrompt, When, WorkId};
+use crate::store::SessionSummary;
+
+/// Maximum messages of a session in which a program makes another call.
+const MAX_MESSAGES: usize = 400;
+/// How long a program's calls are in one session, in seconds.
+const CALLS_TOGETHER: f64 = 24.0 * 3600.0;
+
+/// Maximum number of works that requests are expected again for.
+const MAX_WAITED_FOR: usize = 1_000;
+
+/// The works whose program was told that they wait for a person, by the key and the repeat key of its request. The same request
+/// again gets the answer, also if the work has ended in the meantime; otherwise it would begin another one.
+#[derive(Default)]
+pub struct WaitedFor(Mutex<HashMap<(String, String), (SessionId, WorkId)>>);
+
+impl WaitedFor {
+    fn works(&self) -> MutexGuard<'_, HashMap<(String, String), (SessionId, WorkId)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn add(&self, client: &ClientRequest, work: (SessionId, WorkId)) {
+        let Some(repeat_key) = client.repeat_key.clone() else { return };
+        let mut works = self.works();
+        if works.len() >= MAX_WAITED_FOR {
+            works.clear();
+        }
+        works.insert((client.key.clone(), repeat_key), work);
+    }
+
+    /// Returns the work that the same request waited for, once.
+    fn take(&self, prompt: &UserPrompt) -> Option<(SessionId, WorkId)> {
+        let client = prompt.client.as_ref()?;
+        self.works().remove(&(client.key.clone(), client.repeat_key.clone()?))
+    }
+}
+
+/// The session of a message.
+pub enum AskedSession {
+    /// This one; an unknown id begins one.
+    Named(SessionId),
+    /// The one of the program's last calls if it is idle, else a new one. A call never waits for another one.
+    OfCalls,
+}
 
 /// A message of a program.
 pub struct ClientAsk {
-    pub session: SessionId,
+    pub session: AskedSession,
     /// The message, with `UserPrompt::client` set: its key and its repeat key make the same request known again.
     pub prompt: UserPrompt,
 }
@@ -30,11 +75,18 @@ impl Engine {
             // One at a time, so that the same request twice at once begins one work.
             let turn = engine.tenant.client_turns.lock().await;
             let ClientAsk { session, prompt } = asked;
-            let repeated = engine.running_repeat(&prompt).await;
+            let repeated = match engine.running_repeat(&prompt).await {
+                Some(found) => Some(found),
+                None => engine.tenant.waited_for.take(&prompt),
+            };
             let is_repeated = repeated.is_some();
             let found = match repeated {
                 Some(found) => found,
                 None => {
+                    let session = match session {
+                        AskedSession::Named(id) => id,
+                        AskedSession::OfCalls => engine.session_of_direct_calls(&prompt).await?,
+                    };
                     let message = NewMessage { prompt, key: None, when: When::Next };
                     let work = engine.say(&session, message).await?.work_id;
                     (session, work)
@@ -49,6 +101,29 @@ impl Engine {
             Ok(watched)
         });
         begun.await.map_err(|_| EngineError::Internal("beginning a work was cut off"))?
+    }
+
+    /// Has the works of a session that programs began found before its file says that it has them.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such session.
+    pub async fn note_client_works(&self, id: &SessionId) -> Result<(), EngineError> {
+        let session = self.view(id).await?.session;
+        self.tenant.client_works.note(id, &session);
+        Ok(())
+    }
+
+    async fn session_of_direct_calls(&self, prompt: &UserPrompt) -> Result<SessionId, EngineError> {
+        let key = prompt.client.as_ref().map(|client| client.key.as_str()).unwrap_or_default();
+        let (list, running) = (self.list().await?, self.tenant.runs.list());
+        let fits = |summary: &&Arc<SessionSummary>| {
+            summary.client_works.iter().any(|work| work.is_of(key))
+                && summary.message_count < MAX_MESSAGES
+                && summary.updated_at > clock::now() - CALLS_TOGETHER
+                && running.iter().all(|id| id.as_str() != summary.id)
+        };
+        let found = list.iter().find(fits).and_then(|summary| SessionId::parse(&summary.id).ok());
+        Ok(found.unwrap_or_else(|| SessionId::parse(&clock::new_id()).expect("a new id is one of a session")))
     }
 
     /// Returns the work under way that the same request began.

@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::approvals::Approvals;
+use super::client_asks::WaitedFor;
 use super::client_turns::ClientWorks;
 use super::command_access::{CommandAccess, HomeOwner};
 use super::documents::{Documents, Listeners};
@@ -71,6 +72,8 @@ pub struct Tenant {
     pub approvals: Approvals,
     /// The works that programs began over the OpenAI API.
     pub client_works: ClientWorks,
+    /// The works that programs are expected to ask for again.
+    pub waited_for: WaitedFor,
     /// Held while the session of a program's message is looked for and its work begins.
     pub(super) client_turns: tokio::sync::Mutex<()>,
     /// What the home has used of the limits.
@@ -206,6 +209,7 @@ impl Tenant {
             runs: Runs::default(),
             approvals: Approvals::default(),
             client_works: ClientWorks::default(),
+            waited_for: WaitedFor::default(),
             client_turns: tokio::sync::Mutex::default(),
             page_ends: PageEnds::default(),
             git: tokio::sync::Mutex::default(),

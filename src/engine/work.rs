@@ -7,9 +7,9 @@ use super::skills::refresh_before_request;
 use super::tool_sources::ExchangeScope;
 use super::{EngineError, Tenant};
 use crate::agent::{
-    Fallback, LimitCheck, Recorder, Run, RunEnd, StopSignal, Tasks, compress, finish_calls, run, title,
+    Fallback, LimitCheck, Recorder, Run, RunEnd, StopSignal, Tasks, compress, finish_calls, run, run_direct_call, title,
 };
-use crate::domain::{Chosen, Message, Outcome, Role, Session, SessionId, StatusKind};
+use crate::domain::{Chosen, DirectCall, Message, Outcome, Role, Session, SessionId, StatusKind};
 use crate::store::CompactedFile;
 use crate::tools::Policy;
 
@@ -75,6 +75,13 @@ pub async fn work(
         }
         numbers = recorder.dialogues()..most;
     }
+    if let Some(call) = direct_call(recorder.session()) {
+        return match begin {
+            RunStart::Question => run_direct_call(&tasks, &mut recorder, call).await.map_err(|error| error.0),
+            // The call has ended, and there is nothing after it.
+            RunStart::Calls | RunStart::Continued { .. } => Ok(RunEnd::Outcome(Outcome::Done)),
+        };
+    }
     let mut progress = Progress(&recorder);
     let client = tokio::select! {
         () = stop_signal.cancel.cancelled() => return Ok(RunEnd::Outcome(stop_signal.outcome())),
@@ -107,6 +114,11 @@ pub async fn work(
         writers: Arc::new(move |path, etag| authors.known(path, etag)),
     };
     run(&run_now, &mut recorder, numbers).await.map_err(|error| error.0)
+}
+
+/// Returns the call that the work under way is, if a program makes it itself.
+fn direct_call(session: &Session) -> Option<DirectCall> {
+    session.client()?.call.clone()
 }
 
 /// Sends the progress of the model's start to the session's subscribers.

@@ -45,6 +45,8 @@ pub enum ApiTokenScope {
     Ask,
     /// Read over `/mcp`, and nothing else.
     Read,
+    /// What `Ask` can do, and call tools over `/mcp` (`mcp_server` in config.yml).
+    Tools,
 }
 
 impl ApiTokenScope {
@@ -52,11 +54,12 @@ impl ApiTokenScope {
         match self {
             Self::Ask => "ask",
             Self::Read => "read",
+            Self::Tools => "tools",
         }
     }
 
     fn parse(name: &str) -> Option<Self> {
-        [Self::Ask, Self::Read].into_iter().find(|scope| scope.name() == name)
+        [Self::Ask, Self::Read, Self::Tools].into_iter().find(|scope| scope.name() == name)
     }
 }
 

@@ -60,6 +60,8 @@ mod keeping;
 mod left_out;
 mod malformed;
 mod mcp;
+mod mcp_ask_tasks;
+mod mcp_calling;
 mod mcp_client;
 mod mcp_elicitation;
 mod mcp_listening;

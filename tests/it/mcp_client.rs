@@ -49,7 +49,7 @@ impl<'s, 'w> McpClient<'s, 'w> {
             params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "test", "version": "1"});
             params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
             headers.push(("Mcp-Method", method.to_owned()));
-            if let Some(name) = params["name"].as_str().or(params["uri"].as_str()) {
+            if let Some(name) = params["name"].as_str().or(params["uri"].as_str()).or(params["taskId"].as_str()) {
                 headers.push(("Mcp-Name", name.to_owned()));
             }
         }

@@ -397,7 +397,7 @@ async fn mcp_shows_nothing_of_another_person() {
     assert_eq!(challenge, format!("Bearer resource_metadata=\"http://{}{path}\"", server.address));
     let document = server.get(path).await.ok();
     assert_eq!(document["resource"], format!("http://{}/mcp", server.address));
-    assert_eq!(document["scopes_supported"], json!(["ask", "read"]));
+    assert_eq!(document["scopes_supported"], json!(["ask", "read", "tools"]));
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use crate::http::Incoming;
 use crate::mcp_client::{McpClient, NEW, OLD, token};
 use crate::people::{admin, ask, joined};
 use crate::script::{always, says, script, steps};
+use crate::socket_client::Socket;
 use crate::world::{Server, World, eventually};
 
 const MEMORY: &str = "miniclaw:///memory/MEMORY.md";
@@ -164,9 +165,11 @@ async fn revoked_token_ends_its_open_streams() {
     let asking = asking.open("tools/call", json!({"name": "ask", "arguments": {"message": "hi"}})).await;
     eventually("all wait for the model", async || world.provider.requests().len() >= 3).await;
     revoke_all(&world).await;
-    let last = listener.next_data().await.expect("a result");
-    assert!(last["result"].is_object(), "{last}");
-    assert_eq!(listener.next_data().await, None);
+    let mut told = Vec::new();
+    while let Some(message) = listener.next_data().await {
+        told.push(message);
+    }
+    assert!(told.last().unwrap()["result"].is_object(), "{told:?}");
     let (agent, raw, asking) = (agent.body_text().await, raw.body_text().await, asking.body_text().await);
     for (door, text) in [("agent", &agent), ("raw", &raw), ("mcp", &asking)] {
         assert!(text.contains("error") || text.contains("isError"), "{door}: {text}");
@@ -212,4 +215,32 @@ async fn listener_over_stdio_is_told_of_changes() {
     .await
     .unwrap();
     drop(server);
+}
+
+#[tokio::test]
+async fn deleted_access_token_ends_its_open_streams() {
+    let slow =
+        steps([json!({"text": "Ti"}), json!({"gate": "never"}), json!({"text": "me."}), json!({"finish": "stop"})]);
+    let world = crate::people::world_with(script([always(slow)]), "").await;
+    let server = world.serve().await;
+    let ada = admin(&server).await;
+    let made = ask(&server, &ada, ("POST", "/api/auth/tokens"), json!({"name": "program"})).await.ok();
+    let bearer = format!("Bearer {}", made["data"]["token"].as_str().unwrap());
+    let id = made["data"]["id"].as_str().unwrap();
+    let mut events = server.follow_with("/api/events", &[("Authorization", &bearer)]).await;
+    events.until("hello").await;
+    let mut socket = Socket::open_with(&server, "?session_id=s", &[("Authorization", bearer.clone())]).await.unwrap();
+    let agent = chat(&server, "miniclaw", &bearer).await;
+    let raw = chat(&server, "raw/mock", &bearer).await;
+    let token = bearer.strip_prefix("Bearer ").unwrap();
+    let (mut listener, _) = listen(&McpClient::with_token(&server, NEW, token), listening(&[MEMORY])).await;
+    ask(&server, &ada, ("DELETE", &format!("/api/auth/tokens/{id}")), json!({})).await.ok();
+    events.rest().await;
+    assert!(socket.closed().await >= 1000, "the socket is closed");
+    for (door, open) in [("agent", agent), ("raw", raw)] {
+        let text = open.body_text().await;
+        assert!(text.contains("event: error") && !text.contains("me."), "{door}: {text}");
+    }
+    while listener.next_data().await.is_some() {}
+    world.provider.open_gate("never");
 }

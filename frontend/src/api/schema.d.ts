@@ -7106,7 +7106,7 @@ export interface components {
             /** @description The address of the MCP server. */
             resource: string;
             resource_name: string;
-            /** @description `ask`: have the agent work. `read`: only read. */
+            /** @description `ask`: have the agent work. `read`: only read. `tools`: also call tools. */
             scopes_supported: string[];
             bearer_methods_supported: string[];
         };
@@ -8160,7 +8160,7 @@ export interface components {
          * @description What an access token can do.
          * @enum {string}
          */
-        TokenScope: "read" | "ask" | "full";
+        TokenScope: "read" | "ask" | "tools" | "full";
         TokenStats: components["schemas"]["TokenSum"] & {
             period: components["schemas"]["Period"];
             /** @description The time zone of the days: `UTC`, or an offset such as `UTC+08:00`. */

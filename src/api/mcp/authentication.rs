@@ -50,8 +50,8 @@ pub struct ProtectedResource {
     /// The address of the MCP server.
     resource: String,
     resource_name: &'static str,
-    /// `ask`: have the agent work. `read`: only read.
-    scopes_supported: [&'static str; 2],
+    /// `ask`: have the agent work. `read`: only read. `tools`: also call tools.
+    scopes_supported: [&'static str; 3],
     bearer_methods_supported: [&'static str; 1],
 }
 
@@ -60,7 +60,7 @@ impl ProtectedResource {
         Json(Self {
             resource: page.of_path(MCP_PATH),
             resource_name: "miniclaw",
-            scopes_supported: ["ask", "read"],
+            scopes_supported: ["ask", "read", "tools"],
             bearer_methods_supported: ["header"],
         })
     }

@@ -4,11 +4,14 @@
 mod answering;
 mod asking;
 pub mod authentication;
+mod calling;
 pub mod endpoint;
+mod following;
 pub mod listening;
 mod prompts;
 mod reading;
 mod request_state;
 mod resources;
 mod server;
+mod tasks;
 mod tools;

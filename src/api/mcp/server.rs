@@ -4,17 +4,18 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, GetPromptRequestParams, GetPromptResponse, Implementation,
-    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+    CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, GetPromptRequestParams, GetPromptResponse,
+    GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+    UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::listening::{self, Listeners};
 use super::request_state::RequestStates;
-use super::{asking, prompts, reading, resources, tools};
+use super::{asking, calling, prompts, reading, resources, tasks, tools};
 use crate::api::error::ApiError;
 use crate::api::openai::page_address::PageAddress;
 use crate::api::security::caller::Caller;
@@ -25,7 +26,7 @@ const INSTRUCTIONS: &str = "A person's own agent with its memory and knowledge. 
                             address that `ask` returns.";
 /// How long lists of what the person has may be kept, in milliseconds. Files change at any time.
 const FRESH: u64 = 5_000;
-/// How long the list of tools may be kept, in milliseconds. It changes with the version only.
+/// How long the list of the own tools may be kept, in milliseconds. It changes with the version only.
 const TOOLS_FRESH: u64 = 3_600_000;
 
 /// The server as one caller sees it.
@@ -48,6 +49,7 @@ impl ServerHandler for McpServer {
             .enable_resources_list_changed()
             .enable_prompts()
             .enable_prompts_list_changed()
+            .enable_tasks()
             .build();
         let version = env!("CARGO_PKG_VERSION");
         ServerConfig::new(capabilities)
@@ -88,8 +90,11 @@ impl ServerHandler for McpServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let list = ListToolsResult::with_all_items(tools::all());
-        Ok(list.with_ttl_ms(TOOLS_FRESH).with_cache_scope(CacheScope::Private))
+        let called = calling::offered(&self.caller).await;
+        // Tools are switched at any time.
+        let fresh = if self.caller.calls_tools() { FRESH } else { TOOLS_FRESH };
+        let list = ListToolsResult::with_all_items([tools::all(), called].concat());
+        Ok(list.with_ttl_ms(fresh).with_cache_scope(CacheScope::Private))
     }
 
     async fn call_tool(
@@ -99,6 +104,7 @@ impl ServerHandler for McpServer {
     ) -> Result<CallToolResponse, ErrorData> {
         match request.name.as_ref() {
             tools::ASK | tools::REMEMBER => asking::call(self, request, context).await,
+            name if calling::is_offered(&self.caller, name).await => calling::call(self, request, context).await,
             _ => reading::call(&self.caller, request).await.map(CallToolResponse::from),
         }
     }
@@ -137,6 +143,30 @@ impl ServerHandler for McpServer {
     ) -> Result<ListPromptsResult, ErrorData> {
         let list = ListPromptsResult::with_all_items(prompts::list(&self.caller).await?);
         Ok(list.with_ttl_ms(FRESH).with_cache_scope(CacheScope::Private))
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        tasks::get(self, &request.task_id).await
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        tasks::update(self, &request.task_id).await
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        tasks::cancel(self, &request.task_id).await
     }
 
     async fn get_prompt(

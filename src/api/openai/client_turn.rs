@@ -120,6 +120,7 @@ pub async fn begin(caller: &Caller, request: AgentRequest) -> Result<ClientTurnW
         temperature: parameters.temperature,
         max_tokens: parameters.max_tokens,
         form: parameters.form,
+        call: None,
         discard,
     };
     let prompt = UserPrompt { client: Some(client.into()), ..prompt };

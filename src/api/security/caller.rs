@@ -207,6 +207,15 @@ impl Caller {
         if may_change { Ok(()) } else { Err(ApiError::read_only_token()) }
     }
 
+    /// Returns whether the credential is for programs that call tools themselves. No other one counts, so that a person decides
+    /// it for each program.
+    pub fn calls_tools(&self) -> bool {
+        match &self.proof {
+            Proof::ApiToken(_, scope) => *scope == ApiTokenScope::Tools,
+            proof => proof.credential().is_some_and(Credential::calls_tools),
+        }
+    }
+
     /// Returns who saves a text by this request.
     ///
     /// # Errors

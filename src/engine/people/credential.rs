@@ -25,9 +25,14 @@ pub enum Credential {
 }
 
 impl Credential {
-    /// Returns whether it can only use the OpenAI API.
+    /// Returns whether it can only use the OpenAI API and the MCP server.
     pub fn only_asks(&self) -> bool {
-        matches!(self, Self::AccessToken { scope: TokenScope::Ask, .. })
+        matches!(self, Self::AccessToken { scope: TokenScope::Ask | TokenScope::Tools, .. })
+    }
+
+    /// Returns whether it is for programs that call tools themselves.
+    pub fn calls_tools(&self) -> bool {
+        matches!(self, Self::AccessToken { scope: TokenScope::Tools, .. })
     }
 
     /// Returns whether it can change anything.
