@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::chosen::{Chosen, MAX_SYSTEM_PROMPT};
 use super::defang::defang;
+use super::permission_mode::PermissionMode;
 use super::session::Session;
 use super::tool::{Effect, ToolSpec};
 
@@ -42,6 +43,9 @@ pub struct ClientRequest {
     /// The call that the program makes itself: the work is this call, and no model is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<DirectCall>,
+    /// What may run during this work alone, chosen as the page chooses it for a session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<PermissionMode>,
     /// Whether the session is deleted when the work has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub discard: bool,
@@ -155,7 +159,7 @@ impl ClientRequest {
         let tools = self.tools.iter().map(named).collect();
         // The record of the call has its arguments.
         let call = self.call.as_ref().map(|call| DirectCall { tool: call.tool.clone(), arguments: Value::Null });
-        Self { instructions: None, tools, form: AnswerForm::default(), call, ..self.clone() }
+        Self { instructions: None, tools, form: AnswerForm::default(), call, permission_mode: None, ..self.clone() }
     }
 
     /// Returns what a session has chosen, with what the program has chosen for this work.
@@ -166,6 +170,7 @@ impl ClientRequest {
             thinking: thinking.or(chosen.thinking),
             temperature: self.temperature.or(chosen.temperature),
             max_tokens: self.max_tokens.or(chosen.max_tokens),
+            permission_mode: self.permission_mode.or(chosen.permission_mode),
             ..chosen.clone()
         }
     }

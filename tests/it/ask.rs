@@ -179,3 +179,46 @@ async fn ask_stops_the_answer_when_it_is_stopped() {
     server.settled("b").await;
     assert_eq!(world.session("b")["works"][0]["outcome"]["stop_reason"], "interrupted");
 }
+
+#[tokio::test]
+async fn killed_ask_leaves_no_permission_behind() {
+    let gated = steps([json!({"gate": "killed"}), run_command()["steps"][0].clone(), json!({"finish": "tool_calls"})]);
+    let world = World::new(script([gated, says(["Done."]), run_command(), says(["Denied."])])).await;
+    world.write("config.yml", ASKING);
+    let server = world.serve().await;
+    let home = world.home();
+    let arguments = ["ask", "--home", home.to_str().unwrap(), "Run it", "--session", "a", "--approve", "sandboxed"];
+    let mut child = world.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    eventually("the answer begins", async || world.asked().len() == 1).await;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(server.get("/api/sessions/a/history").await.ok()["chosen"].get("permission_mode"), None);
+    world.provider.open_gate("killed");
+    server.settled("a").await;
+    assert_eq!(world.read("scratch/ran.txt"), "run\n", "the work goes on as it was begun");
+    assert_eq!(world.session("a").get("chosen"), None);
+    let next = server.open_chat("a", "Run it again").await;
+    let asked = server.waiting(1).await.remove(0);
+    server.decide(&asked, "deny").await;
+    next.rest().await;
+    assert_eq!(world.read("scratch/ran.txt"), "run\n", "the next message is asked about");
+}
+
+#[tokio::test]
+async fn only_the_page_sends_a_permission_with_a_message() {
+    let world = World::new(script([run_command(), says(["Done."])])).await;
+    world.write("config.yml", ASKING);
+    let server = world.serve().await;
+    let body =
+        json!({"message": "Run it", "session_id": "a", "permission_mode": "sandboxed", "confirm_loosening": true});
+    assert_eq!(server.post("/api/chat", body.clone()).await.refused(), (403, "no_secret".to_owned()));
+    let mut unconfirmed = body.clone();
+    unconfirmed["confirm_loosening"] = json!(false);
+    let refused = server.as_page("POST", "/api/chat", unconfirmed).await.refused();
+    assert_eq!(refused, (409, "confirm_loosening".to_owned()));
+    assert_eq!(world.asked().len(), 0);
+    assert_eq!(server.as_page("POST", "/api/chat", body).await.status(), 200);
+    server.settled("a").await;
+    assert_eq!(world.read("scratch/ran.txt"), "run\n");
+    assert!(!world.read("sessions/a.json").contains("permission_mode"), "nothing is left of it");
+}

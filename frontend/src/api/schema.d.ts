@@ -3879,6 +3879,9 @@ export interface components {
             session_id?: string | null;
             /** @description Whether to interrupt a run under way. Default: `now`. With `next`, the stream begins when the message runs. */
             when?: components["schemas"]["When"];
+            permission_mode?: components["schemas"]["PermissionMode"] | null;
+            /** @description Whether the person has confirmed that commands run without the approval that the server's rules require. */
+            confirm_loosening?: boolean;
             /** @description `false`: returns one JSON object at the end instead of a stream. Default: `true`. */
             stream?: boolean;
         };
@@ -9671,6 +9674,16 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            /** @description no_secret: only the page sends `permission_mode` */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description busy, confirm_loosening */
             409: {
                 headers: {
                     [name: string]: unknown;

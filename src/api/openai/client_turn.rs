@@ -121,6 +121,7 @@ pub async fn begin(caller: &Caller, request: AgentRequest) -> Result<ClientTurnW
         max_tokens: parameters.max_tokens,
         form: parameters.form,
         call: None,
+        permission_mode: None,
         discard,
     };
     let prompt = UserPrompt { client: Some(client.into()), ..prompt };

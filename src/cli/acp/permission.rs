@@ -70,7 +70,7 @@ pub async fn ask(agent: &Arc<Agent>, approval: Approval, folder: &Path) -> u64 {
         .title(updates::title(&approval.tool, &approval.shown.command))
         .kind(updates::kind(&approval.tool))
         .status(ToolCallStatus::Pending)
-        .content(updates::question(&approval, folder))
+        .content(updates::question(&approval, folder, agent.client.page()))
         .locations(updates::locations(&approval.arguments, folder))
         .raw_input(approval.arguments.clone());
     let call = ToolCallUpdate::new(approval.call_id.clone(), fields);

@@ -217,7 +217,7 @@ impl Turn {
         if let Some(question) = self.questions.remove(&approval.id) {
             self.agent.connection.withdraw(question).await;
         }
-        let content = updates::question(&approval, &self.folder);
+        let content = updates::question(&approval, &self.folder, self.agent.client.page());
         if self.calls.insert(approval.call_id.clone(), content.clone()).is_none() {
             let call = ToolCall::new(approval.call_id.clone(), updates::title(&approval.tool, &approval.shown.command))
                 .kind(updates::kind(&approval.tool))

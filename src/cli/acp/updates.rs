@@ -7,6 +7,7 @@ use agent_client_protocol_schema::v1::{
     ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolKind,
 };
 use serde_json::Value;
+use url::Url;
 
 use crate::domain::message::ToolCall as Call;
 use crate::domain::visible::visible;
@@ -143,7 +144,7 @@ pub fn output(text: &str) -> Vec<ToolCallContent> {
 }
 
 /// Returns what the person is shown of a call that waits: why, the exact command and the diff, all of it.
-pub fn question(approval: &Approval, folder: &Path) -> Vec<ToolCallContent> {
+pub fn question(approval: &Approval, folder: &Path, page: &Url) -> Vec<ToolCallContent> {
     let shown = &approval.shown;
     let mut lines = vec![approval.reason.clone()];
     if !shown.command.is_empty() {
@@ -158,7 +159,8 @@ pub fn question(approval: &Approval, folder: &Path) -> Vec<ToolCallContent> {
     fact(!shown.level.is_empty(), format!("Sandbox: {}", shown.level));
     if let Some(asked) = &shown.elicitation {
         fact(true, format!("It says: {}", asked.message));
-        fact(true, "Answer it on the page; here you can only decline.".to_owned());
+        let place = page.join(&format!("s/{}", approval.session_id)).map_or_else(|_| page.to_string(), Into::into);
+        fact(true, format!("Answer it on the page ({place}); here you can only decline."));
     }
     if let Some(done) = &shown.rehearsal {
         let counts = format!("{} created, {} changed, {} deleted", done.created, done.changed, done.deleted);

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use serde_json::json;
 use url::Url;
 
 use self::answer::{AnswerEnd, Output};
@@ -107,22 +107,14 @@ struct Asking<'a> {
 impl Asking<'_> {
     /// Asks until there is an answer, the person stops it or its time is over.
     async fn until_stopped(&self, question: Question) -> anyhow::Result<ExitCode> {
-        let session = self.session().await?;
+        let session = self.arguments.session.clone().unwrap_or_else(clock::new_id);
         let limit = self.arguments.timeout.map_or(Duration::MAX, Duration::from_secs);
         let stopped = stop_signal()?;
-        let before = match self.arguments.approve {
-            Approve::Never => None,
-            Approve::Sandboxed => Some(self.let_commands_run(&session).await?),
-        };
-        let done = tokio::select! {
+        tokio::select! {
             done = self.ask(&session, question) => done,
             () = stopped => self.stop(&session, INTERRUPTED, "interrupted").await,
             () = tokio::time::sleep(limit) => self.stop(&session, TIMED_OUT, "the time is over; the answer was stopped").await,
-        };
-        if let Some(before) = before {
-            self.client.put(&format!("api/sessions/{session}/model"), before).await?;
         }
-        done
     }
 
     async fn stop(&self, session: &str, code: u8, why: &str) -> anyhow::Result<ExitCode> {
@@ -130,29 +122,6 @@ impl Asking<'_> {
         let _ = self.client.post(&format!("api/sessions/{session}/interrupt"), json!({})).await;
         eprintln!("miniclaw: {why}");
         Ok(ExitCode::from(code))
-    }
-
-    /// Returns the id of the session. Only the server creates one whose permissions can be set before its first message.
-    async fn session(&self) -> anyhow::Result<String> {
-        match (&self.arguments.session, self.arguments.approve) {
-            (Some(session), _) => Ok(session.clone()),
-            (None, Approve::Never) => Ok(clock::new_id()),
-            (None, Approve::Sandboxed) => {
-                let made = self.client.post("api/sessions", json!({})).await?;
-                made["id"].as_str().map(str::to_owned).context("the server created a session without an id")
-            }
-        }
-    }
-
-    /// Lets commands run in the sandbox of a session. Returns what was chosen before.
-    async fn let_commands_run(&self, session: &str) -> anyhow::Result<Value> {
-        let history = self.client.get(&format!("api/sessions/{session}/history?limit=1")).await?;
-        let before = Some(history["chosen"].clone()).filter(Value::is_object).unwrap_or_else(|| json!({}));
-        let mut chosen = before.clone();
-        chosen["permission_mode"] = json!("sandboxed");
-        chosen["confirm_loosening"] = json!(true);
-        self.client.put(&format!("api/sessions/{session}/model"), chosen).await?;
-        Ok(before)
     }
 
     async fn ask(&self, session: &str, mut question: Question) -> anyhow::Result<ExitCode> {
@@ -182,7 +151,13 @@ impl Asking<'_> {
     }
 
     async fn answer(&self, session: &str, question: &Question, output: Output) -> anyhow::Result<(String, AnswerEnd)> {
-        let frames = self.client.chat(question.request(session)).await.context("the question was not taken")?;
+        let mut request = question.request(session);
+        if self.arguments.approve == Approve::Sandboxed {
+            // For the work of this message alone, so that nothing is left of it, however this process ends.
+            request["permission_mode"] = json!("sandboxed");
+            request["confirm_loosening"] = json!(true);
+        }
+        let frames = self.client.chat(request).await.context("the question was not taken")?;
         if self.arguments.session.is_none() && !self.is_named.replace(true) {
             eprintln!("miniclaw: session {session}");
         }
