@@ -313,6 +313,7 @@ impl From<EngineError> for ApiError {
             EngineError::Git(refused) => refused.into(),
             EngineError::NoSandbox(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "no_sandbox", message),
             EngineError::QueueFull => Self::new(StatusCode::CONFLICT, "queue_full", message),
+            EngineError::TooManyCalls => Self::new(StatusCode::CONFLICT, "too_many_calls", message),
             EngineError::NotQueued(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::Unqueued => Self::new(StatusCode::CONFLICT, "unqueued", message),
             EngineError::NothingToContinue => Self::new(StatusCode::CONFLICT, "nothing_to_continue", message),

@@ -11,6 +11,8 @@ use crate::store::SessionSummary;
 
 /// Maximum messages of a session in which a program makes another call.
 const MAX_MESSAGES: usize = 400;
+/// Maximum number of calls that a program has under way at once, also those that wait for a person.
+pub(super) const MAX_CALLS_AT_ONCE: usize = 8;
 /// How long a program's calls are in one session, in seconds.
 const CALLS_TOGETHER: f64 = 24.0 * 3600.0;
 
@@ -116,6 +118,14 @@ impl Engine {
     async fn session_of_direct_calls(&self, prompt: &UserPrompt) -> Result<SessionId, EngineError> {
         let key = prompt.client.as_ref().map(|client| client.key.as_str()).unwrap_or_default();
         let (list, running) = (self.list().await?, self.tenant.runs.list());
+        let mut under_way = 0;
+        for id in &running {
+            let Ok(View { session, .. }) = self.view(id).await else { continue };
+            under_way += usize::from(session.client().is_some_and(|client| client.key == key));
+        }
+        if under_way >= MAX_CALLS_AT_ONCE {
+            return Err(EngineError::TooManyCalls);
+        }
         let fits = |summary: &&Arc<SessionSummary>| {
             summary.client_works.iter().any(|work| work.is_of(key))
                 && summary.message_count < MAX_MESSAGES

@@ -1,5 +1,6 @@
 //! Why the application refuses or fails.
 
+use super::client_asks::MAX_CALLS_AT_ONCE;
 use super::documents::UndoError;
 use super::{TenantId, approvals, labels, models, own_providers, provider_changes, server_settings, withdrawal};
 use crate::domain::{BadChoice, GitRefused, MOST_QUEUED, PinRefused, ProjectId, RestoreRefused, SessionId};
@@ -54,6 +55,8 @@ pub enum EngineError {
     ConfirmMode,
     #[error("{MOST_QUEUED} messages are waiting already; remove one, or wait until one has run")]
     QueueFull,
+    #[error("this program has {MAX_CALLS_AT_ONCE} calls under way already; wait until one has ended")]
+    TooManyCalls,
     #[error("there is no queued message {0}; it may have run already")]
     NotQueued(String),
     #[error("the message was removed from the queue")]

@@ -115,6 +115,14 @@ async fn called_tool_that_needs_approval_waits_for_the_page() {
     assert_eq!(other["resultType"], "input_required", "{other}");
     assert_eq!(sessions(&server).await.len(), 2);
 
+    // A program cannot have any number of calls under way.
+    for n in 0..6 {
+        let more = client.call("terminal", run(&format!("echo {n}"))).await;
+        assert_eq!(more["resultType"], "input_required", "{more}");
+    }
+    let refused = client.call("terminal", run("echo too many")).await;
+    assert!(text(&refused).contains("too_many_calls"), "{refused}");
+
     let mut repeated = params;
     repeated["requestState"] = asked["requestState"].clone();
     repeated["inputResponses"] = json!({"approval": {"action": "accept"}});

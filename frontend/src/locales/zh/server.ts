@@ -125,6 +125,7 @@ export const server: Record<string, string> = {
   nothing_to_continue: '上一条回复已完整，无需继续。',
   key_reused: '此幂等键已用于另一条消息，请为每条消息使用各自的键。',
   queue_full: '队列已满，请先移除一条消息，或等待其中一条发送后再试。',
+  too_many_calls: '该程序已有 8 个调用正在进行，请等其中一个结束后再试。',
   already_answered: '此请求已处理。',
   bad_address: 'URL 无效。请输入以 http:// 或 https:// 开头的完整地址。',
   bad_model: '请输入模型名称。',
