@@ -64,6 +64,7 @@ mod mcp_ask_tasks;
 mod mcp_calling;
 mod mcp_client;
 mod mcp_elicitation;
+mod mcp_elicited_doors;
 mod mcp_listening;
 mod mcp_oauth;
 mod mcp_package;
