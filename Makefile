@@ -94,7 +94,7 @@ test-e5: embedder-e5 ## Tests of multilingual-e5-small, with the real weights
 
 # The programs are installed into a folder of their own, in environments that do not disturb each other.
 INTEROP := $(abspath $(TARGET))/interop
-PROTOCOL_TESTS := $(addprefix tests/interop/,test_mcp.py test_mcp_server.py test_conformance.py test_mcp_conformance.py test_acp.py test_acpx.py test_websocket.py test_coding_agents.py)
+PROTOCOL_TESTS := $(addprefix tests/interop/,test_mcp.py test_mcp_server.py test_mcp_client_conformance.py test_mcp_server_conformance.py test_acp.py test_acpx.py test_websocket.py test_coding_agents.py)
 
 interop: export MINICLAW_BIN = $(abspath $(TARGET))/debug/miniclaw
 interop: export MCP_PROBE = $(abspath $(TARGET))/debug/examples/mcp_probe

