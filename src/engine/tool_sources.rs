@@ -200,7 +200,8 @@ impl ToolSources {
         })
     }
 
-    /// Returns every tool of a home, by name, with whether it is on: those of its projects, and those that are deferred.
+    /// Returns every tool of a home, by name, with whether it is on: those of its projects, and those that are deferred. What only a
+    /// search shows is not among them.
     pub async fn known(&self) -> Vec<(ToolSpec, bool)> {
         let (mut all, mut deferred) = (ToolSet::default(), ToolSet::default());
         for source in self.sources().iter() {
@@ -210,7 +211,7 @@ impl ToolSources {
                 ToolSource::Deferred(choose) => deferred = deferred.with(choose(ExchangeScope::new_session()).await),
             }
         }
-        let (specs, is_on) = (all.with(deferred).specs(), (self.switches)());
+        let (specs, is_on) = (all.with(deferred.without_foreign()).specs(), (self.switches)());
         specs.iter().map(|spec| (spec.clone(), is_on(&spec.name))).collect()
     }
 

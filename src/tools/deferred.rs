@@ -48,10 +48,11 @@ struct FindTools {
 
 impl FindTools {
     fn new(tools: Arc<[RegisteredTool]>) -> Self {
-        let named = if tools.len() <= NAMED { format!(" ({})", names(&tools)) } else { String::new() };
+        let named = named(&tools).map(|names| format!(" ({names})")).unwrap_or_default();
+        let more = if tools.iter().any(is_foreign) { " and resources of MCP servers" } else { "" };
         let spec = ToolSpec {
             name: FIND_TOOLS.to_owned(),
-            description: format!("Find more tools{named} by what they do. Gives their names and parameters."),
+            description: format!("Find more tools{named}{more} by what they do. Gives their names and parameters."),
             parameters: json!({
                 "type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"],
             }),
@@ -61,9 +62,15 @@ impl FindTools {
     }
 }
 
-fn names(tools: &[RegisteredTool]) -> String {
-    let names: Vec<&str> = tools.iter().map(RegisteredTool::name).collect();
-    names.join(", ")
+/// Returns whether nobody has trusted the name of a tool. Then only a search shows it.
+fn is_foreign(tool: &RegisteredTool) -> bool {
+    tool.tool.schema_origin() == SchemaOrigin::Foreign
+}
+
+/// Returns the names of the tools, if there are few.
+fn named(tools: &[RegisteredTool]) -> Option<String> {
+    let names: Vec<&str> = tools.iter().filter(|tool| !is_foreign(tool)).map(RegisteredTool::name).collect();
+    (1..=NAMED).contains(&names.len()).then(|| names.join(", "))
 }
 
 #[derive(Deserialize)]
@@ -110,11 +117,7 @@ impl ToolSearch {
             false => ranked,
         };
         if found.is_empty() {
-            let known = if self.tools.len() <= NAMED {
-                format!(" The tools are {}.", names(&self.tools))
-            } else {
-                String::new()
-            };
+            let known = named(&self.tools).map(|names| format!(" The tools are {names}.")).unwrap_or_default();
             let text = format!("No tool fits these words.{known} Search with other words, or go on without.");
             return ToolAnswer::done("found 0 tools", text).with_code(&self.query);
         }
@@ -131,8 +134,8 @@ impl ToolSearch {
         };
         let answer = ToolAnswer::done(message, lines.join("\n")).with_code(&self.query);
         let data = json!({"tools": found.iter().map(|tool| tool.name()).collect::<Vec<_>>()});
-        let is_foreign = found.iter().any(|tool| tool.tool.schema_origin() == SchemaOrigin::Foreign);
-        let answer = if is_foreign { answer.with_source(Taint::Outside) } else { answer };
+        let answer =
+            if found.iter().any(|tool| is_foreign(tool)) { answer.with_source(Taint::Outside) } else { answer };
         answer.with_data(data)
     }
 }
@@ -254,13 +257,17 @@ mod tests {
     use crate::tools::{Checked, Rejection, ToolSet};
 
     /// A tool that says which arguments it got.
-    struct Named(ToolSpec);
+    struct Named(ToolSpec, SchemaOrigin);
 
     struct Call(Value);
 
     impl Tool for Named {
         fn spec(&self) -> &ToolSpec {
             &self.0
+        }
+
+        fn schema_origin(&self) -> SchemaOrigin {
+            self.1
         }
 
         fn prepare<'a>(&'a self, arguments: Value, _: ToolContext<'a>) -> BoxFuture<'a, Prepared> {
@@ -283,11 +290,15 @@ mod tests {
     }
 
     fn named(name: &str, description: &str, parameter: &str) -> Arc<dyn Tool> {
+        of_origin(SchemaOrigin::Own, [name, description, parameter])
+    }
+
+    fn of_origin(origin: SchemaOrigin, [name, description, parameter]: [&str; 3]) -> Arc<dyn Tool> {
         let parameters = json!({
             "type": "object", "properties": {parameter: {"type": "string"}}, "required": [parameter],
         });
         let (name, description) = (name.to_owned(), description.to_owned());
-        Arc::new(Named(ToolSpec { name, description, parameters, effect: Effect::Network }))
+        Arc::new(Named(ToolSpec { name, description, parameters, effect: Effect::Network }, origin))
     }
 
     fn deferred(more: usize) -> ToolSet {
@@ -317,6 +328,20 @@ mod tests {
 
     fn offered(tools: &ToolSet) -> Vec<String> {
         tools.specs().iter().map(|spec| spec.name.clone()).collect()
+    }
+
+    #[test]
+    fn name_that_nobody_has_trusted_is_shown_by_a_search_only() {
+        let foreign = of_origin(SchemaOrigin::Foreign, ["obey_me", "Reads the weather page", "x"]);
+        let all = deferred(0).with(ToolSet::new(vec![foreign]).unwrap());
+        assert_eq!(offered(&all.clone().without_foreign()), ["forecast", "convert_units"]);
+        let tools = ToolSet::default().defer(all);
+        let description = tools.specs()[0].description.clone();
+        assert!(description.contains("(forecast, convert_units) and resources of MCP servers"), "{description}");
+        let found = answer(&tools, FIND_TOOLS, r#"{"query": "weather page"}"#);
+        assert!(found.text.contains("obey_me") && found.sources == [Taint::Outside], "{}", found.text);
+        let found = answer(&tools, FIND_TOOLS, r#"{"query": "masses"}"#);
+        assert!(!found.text.contains("obey_me") && found.sources.is_empty(), "{}", found.text);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::deferred::{FIND_TOOLS, InnerCall, USE_TOOL, entry_tools};
-use super::schema::{ArgumentSchema, BadSchema};
+use super::schema::{ArgumentSchema, BadSchema, SchemaOrigin};
 use super::{PreparedCall, Tool, ToolContext};
 use crate::domain::{SessionId, ToolAnswer, ToolSpec};
 
@@ -131,6 +131,12 @@ impl ToolSet {
             true => self,
             false => Self::of(self.tools.iter().filter(|tool| keep(tool.name())).cloned().collect()),
         }
+    }
+
+    /// Returns this set without the tools whose names nobody has trusted.
+    pub fn without_foreign(self) -> Self {
+        let is_trusted = |tool: &&RegisteredTool| tool.tool.schema_origin() != SchemaOrigin::Foreign;
+        Self::of(self.tools.iter().filter(is_trusted).cloned().collect())
     }
 
     /// Returns the tools of several sets. A tool that has the name of an earlier one is left out.

@@ -7,7 +7,7 @@ use crate::mcp_remote::Remote;
 use crate::script::{call, calls, says, script};
 use crate::world::{Server, World};
 
-const PROGRAM: &str = include_str!("../fixtures/mcp/asking.py");
+pub const PROGRAM: &str = include_str!("../fixtures/mcp/asking.py");
 
 /// A home whose model calls one tool of the server and then answers.
 pub async fn calling(tool: &str) -> World {

@@ -1,10 +1,12 @@
 //! Resources and prompts of MCP servers, which a person puts into a message.
 
+use miniclaw::domain::mcp::offered_name;
+use miniclaw::store::sha256;
 use serde_json::{Value, json};
 
-use crate::mcp::{add, entry};
-use crate::mcp_elicitation::with_server;
-use crate::script::{says, script};
+use crate::mcp::{add, confirmed, entry, results};
+use crate::mcp_elicitation::{PROGRAM, with_server};
+use crate::script::{call, calls, says, script};
 use crate::world::{Server, World};
 
 async fn page(server: &Server<'_>, path: &str, body: Value) -> crate::http::Answer {
@@ -29,7 +31,7 @@ async fn resources_of_both_eras_are_listed_and_read_within_bounds() {
         assert_eq!(found[0]["title"], "The first\\u200b pet");
         let read = page(&server, "resources/read", json!({"uri": "pets://1"})).await.ok();
         assert_eq!(read["text"], "A cat\\u200b of [secret PET]");
-        for (uri, why) in [("pets://2", "no text"), ("pets://big", "up to 262144")] {
+        for (uri, why) in [("pets://2", "no text"), ("pets://odd", "no text"), ("pets://big", "up to 262144")] {
             let refused = page(&server, "resources/read", json!({"uri": uri})).await;
             assert!(refused.status() == 502 && refused.text().contains(why), "{}", refused.text());
         }
@@ -62,4 +64,61 @@ async fn nothing_is_offered_without_a_person_and_their_trust() {
     }
     assert_eq!(server.post("/api/mcp/pets/resources/read", json!({"uri": "pets://1"})).await.status(), 403);
     assert!(!world.path("storage/mcp/pets/starts").exists(), "nothing was started");
+}
+
+/// A home whose model looks for a pet, and reads what it has found.
+async fn finding() -> World {
+    let name = offered_name("pets", "resource:pets://1", sha256);
+    let replies = [
+        calls([call("a", "find_tools", json!({"query": "first pet"}))]),
+        calls([call("b", "use_tool", json!({"name": name, "arguments": {}}))]),
+        says(["Yes."]),
+    ];
+    World::new(script(replies)).await
+}
+
+fn findable(era: &str, load: &str) -> Value {
+    json!({"command": "/usr/bin/python3", "args": ["-c", PROGRAM, era, "findable"], "env": {"PET": "cat-91c4-canary-value"},
+           "miniclaw": {"load": load}})
+}
+
+#[tokio::test]
+async fn model_finds_and_reads_a_resource() {
+    for era in ["modern", "legacy"] {
+        let world = finding().await;
+        let server = world.serve().await;
+        confirmed(&server, "pets", findable(era, "auto")).await;
+        server.chat("s", "go").await;
+        server.settled("s").await;
+        assert!(!server.get("/api/tools").await.ok().to_string().contains("mcp__pets__resource"));
+        let first = world.asked()[0].to_string();
+        assert!(first.contains("and resources of MCP servers"), "{first}");
+        assert!(!first.contains("pets://") && !first.contains("The first"), "nobody has trusted these: {first}");
+        let read = results(&world);
+        assert!(
+            read[0].contains("[pets] Reads the resource The first\\\\u200b pet (text/plain): pets://1"),
+            "{}",
+            read[0]
+        );
+        assert!(!read[0].contains("secret\u{202e}"), "{}", read[0]);
+        assert!(read[1].contains("A cat\\u200b of [secret PET]"), "{era}: {}", read[1]);
+        assert_eq!(world.session("s")["taint"][0]["from"], "outside");
+    }
+}
+
+#[tokio::test]
+async fn resource_that_may_not_be_found_is_not_read() {
+    // Of a server whose tools are never loaded, and of one that declares no resources.
+    let mut undeclared = findable("modern", "auto");
+    undeclared["args"][3] = json!("plain");
+    for entry in [findable("modern", "never"), undeclared] {
+        let world = finding().await;
+        let server = world.serve().await;
+        confirmed(&server, "pets", entry).await;
+        server.chat("s", "go").await;
+        server.settled("s").await;
+        assert!(!world.asked()[0].to_string().contains("resources of MCP servers"));
+        let read = results(&world);
+        assert!(!read.iter().any(|text| text.contains("pets://1") || text.contains("A cat")), "{read:?}");
+    }
 }

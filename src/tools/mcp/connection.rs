@@ -4,7 +4,7 @@
 //! reading task owns the process: when it ends, for whatever reason, everything that the program started is killed.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::askers::{Askers, ServerQuestion};
 use super::elicitation::{self, Elicitor};
 use super::era::Era;
-use super::listening;
+use super::listening::{self, Announcements, is_list_changed};
 use super::message::{self, Incoming, Request, RpcError};
 use crate::sandbox::{CompanionInput, CompanionMessage, CompanionOutput, CompanionProcess, Exit};
 use crate::tools::LiveOutput;
@@ -74,12 +74,10 @@ struct State {
     closing: CancellationToken,
     /// Cancelled when no process is left.
     gone: CancellationToken,
-    list_changed: AtomicBool,
     last_used: Mutex<Instant>,
     askers: Askers,
     next: AtomicU64,
-    /// The server says that it announces changes.
-    announces: AtomicBool,
+    announcements: Announcements,
     subscription: Mutex<Subscription>,
 }
 
@@ -109,11 +107,10 @@ impl Connection {
             ended: Mutex::default(),
             closing: CancellationToken::new(),
             gone: CancellationToken::new(),
-            list_changed: AtomicBool::new(false),
             last_used: Mutex::new(Instant::now()),
             askers: Askers::default(),
             next: AtomicU64::new(1),
-            announces: AtomicBool::new(false),
+            announcements: Announcements::default(),
             subscription: Mutex::default(),
         });
         tokio::spawn(write(input, lines));
@@ -141,19 +138,14 @@ impl Connection {
         self.state.gone.cancelled().await;
     }
 
-    /// Returns whether the server has said since the last call that its list of tools changed.
-    pub fn take_list_changed(&self) -> bool {
-        self.state.list_changed.swap(false, Ordering::Relaxed)
-    }
-
-    pub fn note_announces(&self, announces: bool) {
-        self.state.announces.store(announces, Ordering::Relaxed);
+    pub fn announcements(&self) -> &Announcements {
+        &self.state.announcements
     }
 
     /// Subscribes to what the server announces, unless that was done or there is nothing.
     pub fn subscribe(&self) {
         let is_new = whole(&self.state.subscription).id.is_none() && whole(&self.state.subscription).ends == 0;
-        if self.era == Era::Modern && self.state.announces.load(Ordering::Relaxed) && is_new {
+        if self.era == Era::Modern && self.state.announcements.is_offered() && is_new {
             subscribe(&self.state, &self.outgoing);
         }
     }
@@ -370,7 +362,7 @@ fn subscription_ended(state: &Arc<State>, outgoing: &mpsc::Sender<Value>, (id, i
             () = tokio::time::sleep(listening::pause(ends)) => {}
         }
         // What it has announced meanwhile is lost.
-        state.list_changed.store(true, Ordering::Relaxed);
+        state.announcements.note_list_changed();
         subscribe(&state, &outgoing);
     });
 }
@@ -394,7 +386,7 @@ fn shown(stderr: &str) -> String {
 
 fn notified(state: &State, method: &str, params: &Value) {
     match method {
-        "notifications/tools/list_changed" => state.list_changed.store(true, Ordering::Relaxed),
+        method if is_list_changed(method) => state.announcements.note_list_changed(),
         "notifications/progress" => {
             let Some(id) = params["progressToken"].as_u64() else { return };
             let text: String = params["message"].as_str().unwrap_or_default().chars().take(500).collect();

@@ -15,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use super::connection::{Connection, RequestError, RequestLimits};
 use super::elicitation;
 use super::link::Link;
-use super::listening;
 use super::message::client_info;
 use crate::tools::LiveOutput;
 
@@ -60,7 +59,7 @@ pub async fn discover(link: &Link, within: Duration) -> Result<(), String> {
     };
     match answered {
         Ok(result) if names_modern(&result["supportedVersions"]) => {
-            link.note_announces(listening::announces(&result["capabilities"]));
+            link.note_capabilities(&result["capabilities"]);
             Ok(())
         }
         Ok(_) => Err("it does not speak 2026-07-28".to_owned()),
@@ -86,6 +85,7 @@ pub async fn initialize(link: &Link) -> Result<(), String> {
         let version: String = version.chars().take(20).collect();
         return Err(format!("it speaks the revision {version:?}, which is not known here"));
     }
+    link.note_capabilities(&result["capabilities"]);
     link.notify("notifications/initialized", json!({})).await;
     Ok(())
 }

@@ -6,13 +6,14 @@ use tokio_util::sync::CancellationToken;
 use super::connection::{Connection, RequestError, RequestLimits};
 use super::elicitation::Elicitor;
 use super::era::Era;
+use super::listening::Announcements;
 use super::message::Request;
 use super::remote::Remote;
 use crate::tools::LiveOutput;
 
 pub enum Link {
     Program(Connection),
-    Remote(Remote),
+    Remote(Box<Remote>),
 }
 
 impl Link {
@@ -43,19 +44,25 @@ impl Link {
         }
     }
 
-    pub fn take_list_changed(&self) -> bool {
+    fn announcements(&self) -> &Announcements {
         match self {
-            Self::Program(connection) => connection.take_list_changed(),
-            Self::Remote(remote) => remote.announcements.take_list_changed(),
+            Self::Program(connection) => connection.announcements(),
+            Self::Remote(remote) => &remote.announcements,
         }
     }
 
-    /// Notes whether the server says that it announces changes.
-    pub fn note_announces(&self, announces: bool) {
-        match self {
-            Self::Program(connection) => connection.note_announces(announces),
-            Self::Remote(remote) => remote.announcements.note_offered(announces),
-        }
+    /// Returns whether the server has said since the last call that a list of it changed.
+    pub fn take_list_changed(&self) -> bool {
+        self.announcements().take_list_changed()
+    }
+
+    /// Takes what the server says that it can.
+    pub fn note_capabilities(&self, capabilities: &Value) {
+        self.announcements().note_capabilities(capabilities);
+    }
+
+    pub fn has_resources(&self) -> bool {
+        self.announcements().has_resources()
     }
 
     pub async fn notify(&self, method: &str, params: Value) {

@@ -33,11 +33,12 @@ const LASTING: Duration = Duration::from_secs(60);
 /// Maximum number of messages of a stream that are read.
 const MAX_MESSAGES: u32 = 10_000;
 
-/// What a remote server has announced, and whether it is listened to.
+/// What a server says that it can, what it has announced, and whether it is listened to.
 #[derive(Default)]
 pub struct Announcements {
     /// The server says that it announces changes.
     is_offered: AtomicBool,
+    has_resources: AtomicBool,
     is_listened_to: AtomicBool,
     /// The id of the subscription.
     subscription: AtomicU64,
@@ -45,8 +46,18 @@ pub struct Announcements {
 }
 
 impl Announcements {
-    pub fn note_offered(&self, is_offered: bool) {
-        self.is_offered.store(is_offered, Ordering::Relaxed);
+    /// Takes what a server says that it can.
+    pub fn note_capabilities(&self, capabilities: &Value) {
+        self.is_offered.store(announces(capabilities), Ordering::Relaxed);
+        self.has_resources.store(capabilities["resources"].is_object(), Ordering::Relaxed);
+    }
+
+    pub fn is_offered(&self) -> bool {
+        self.is_offered.load(Ordering::Relaxed)
+    }
+
+    pub fn has_resources(&self) -> bool {
+        self.has_resources.load(Ordering::Relaxed)
     }
 
     pub fn note_list_changed(&self) {
@@ -67,7 +78,7 @@ impl Announcements {
 
 /// What became of the wish to listen to a server.
 enum Listened {
-    Stream(StreamAnswer),
+    Stream(Box<StreamAnswer>),
     /// The server has nothing to listen to.
     Refused,
     Failed,
@@ -101,7 +112,7 @@ impl Remote {
             }
         };
         match self.answer(&headers, sent).await {
-            Ok(answer) if answer.status == 200 && is_stream(&answer) => Listened::Stream(answer),
+            Ok(answer) if answer.status == 200 && is_stream(&answer) => Listened::Stream(Box::new(answer)),
             Ok(answer) if answer.status < 500 => Listened::Refused,
             Ok(_) | Err(RequestError::Lost(_)) => Listened::Failed,
             Err(_) => Listened::Refused,
@@ -111,7 +122,7 @@ impl Remote {
     /// Takes a message of the server that belongs to no request.
     async fn hears(&self, bytes: &[u8]) -> Heard {
         match Incoming::parse(bytes) {
-            Incoming::Notification { method, .. } if method == "notifications/tools/list_changed" => {
+            Incoming::Notification { method, .. } if is_list_changed(&method) => {
                 self.announcements.note_list_changed();
             }
             Incoming::Request { id, method, params } if self.era == Era::Legacy => {
@@ -131,12 +142,17 @@ impl Remote {
 
 /// Returns what this client subscribes to.
 pub fn subscription() -> Value {
-    json!({"notifications": {"toolsListChanged": true}})
+    json!({"notifications": {"toolsListChanged": true, "resourcesListChanged": true}})
 }
 
-/// Returns whether the capabilities of a server say that it announces changes of its tools.
+/// Returns whether the capabilities of a server say that it announces changes of its tools or resources.
 pub fn announces(capabilities: &Value) -> bool {
-    capabilities["tools"]["listChanged"] == true
+    ["tools", "resources"].iter().any(|list| capabilities[list]["listChanged"] == true)
+}
+
+/// Returns whether a notification says that the tools or resources of a server have changed.
+pub fn is_list_changed(method: &str) -> bool {
+    matches!(method, "notifications/tools/list_changed" | "notifications/resources/list_changed")
 }
 
 /// Returns how long after this many ends in a row a stream is opened again.

@@ -24,6 +24,7 @@ mod paths;
 mod pins;
 mod relisting;
 mod remote;
+mod resource_tool;
 mod result;
 mod server;
 mod signing_in;
@@ -358,12 +359,13 @@ async fn retire_all(servers: Vec<Arc<Server>>) {
 impl OfferedTools {
     /// Returns the tools that may be offered. Blocks.
     fn of(servers: &[Arc<Server>]) -> Self {
+        let is_offered = |server: &&Arc<Server>| server.is_confirmed() && !server.needs_sign_in();
+        let servers: Vec<Arc<Server>> = servers.iter().filter(is_offered).cloned().collect();
         let of_load = |wanted: McpLoad| {
-            let is_offered = |server: &&Arc<Server>| server.is_confirmed() && !server.needs_sign_in();
-            let servers = servers.iter().filter(is_offered).filter(|server| server.current().rules.load == wanted);
-            ToolSet::all(servers.map(tools_of))
+            ToolSet::all(servers.iter().filter(|server| server.current().rules.load == wanted).map(tools_of))
         };
-        Self { always: of_load(McpLoad::Always), auto: of_load(McpLoad::Auto), deferred: of_load(McpLoad::Deferred) }
+        let deferred = of_load(McpLoad::Deferred).with(resource_tool::resource_tools(&servers));
+        Self { always: of_load(McpLoad::Always), auto: of_load(McpLoad::Auto), deferred }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a server has for people besides tools: resources, which they attach to a message, and prompts, which they use as a
 //! message. The model gets nothing of it by itself. All of it is text from outside.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -30,11 +30,14 @@ const MAX_DESCRIPTION: usize = 1_000;
 const MAX_TEXT: usize = 256 << 10;
 const LIMITS: RequestLimits =
     RequestLimits { silence: std::time::Duration::from_secs(30), total: std::time::Duration::from_secs(60) };
+/// Maximum number of resources of a server that the model can find, and how long the server has to list them.
+const MAX_FINDABLE: usize = 200;
+const FINDABLE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 /// What a server answers that does not have a method.
 const NO_METHOD: i64 = -32601;
 
 /// Invisible characters are written out in all texts but `uri` and `name`, which have none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ResourceView {
     pub uri: String,
     pub title: String,
@@ -110,14 +113,41 @@ fn resource(item: &Value, address: &str) -> Option<ResourceView> {
 /// # Errors
 /// Returns a sentence if it cannot be read, is no text, or is too long for a message.
 pub async fn read(server: &Server, link: &Link, uri: &str) -> Result<String, String> {
-    let result = server.ask(link, ("resources/read", json!({"uri": uri})), &LIMITS).await;
-    let result = result.map_err(|error| error.to_string())?;
-    let contents = result["contents"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let contents = contents(server, link, uri).await.map_err(|error| error.to_string())?;
     let texts: Vec<&str> = contents.iter().filter_map(|content| content["text"].as_str()).collect();
     if texts.is_empty() {
         return Err("it is no text, so it cannot be attached".to_owned());
     }
     bounded(&texts.join("\n"))
+}
+
+/// Reads a resource.
+///
+/// # Errors
+/// Returns an error if the server refuses, does not answer in time, or is gone.
+pub async fn contents(server: &Server, link: &Link, uri: &str) -> Result<Vec<Value>, RequestError> {
+    let mut result = server.ask(link, ("resources/read", json!({"uri": uri})), &LIMITS).await?;
+    match result.get_mut("contents").map(Value::take) {
+        Some(Value::Array(contents)) => Ok(contents),
+        Some(_) | None => Ok(Vec::new()),
+    }
+}
+
+/// Lists the resources that the model can find: none if the server does not list them in time.
+pub async fn findable(server: &Server, link: &Link) -> Vec<ResourceView> {
+    if !link.has_resources() {
+        return Vec::new();
+    }
+    let listing = list(server, link, ("resources/list", "resources"));
+    let listed = match tokio::time::timeout(FINDABLE_TIMEOUT, listing).await {
+        Ok(Ok(listed)) => listed,
+        Ok(Err(why)) => {
+            tracing::warn!(server = server.name(), why, "the resources of an MCP server cannot be found");
+            Vec::new()
+        }
+        Err(_) => Vec::new(),
+    };
+    listed.iter().filter_map(|item| resource(item, "uri")).take(MAX_FINDABLE).collect()
 }
 
 /// Lists the prompts of a server.

@@ -89,7 +89,7 @@ fn walk(schema: &Value, path: Option<&[String]>, found: &mut Vec<ParamHeader>) -
             ("default" | "const" | "enum" | "examples" | "required" | ANNOTATION, _) => {}
             ("properties", Value::Object(properties)) => {
                 for (name, property) in properties {
-                    let below = path.map(|path| [path, &[name.clone()]].concat());
+                    let below = path.map(|path| [path, std::slice::from_ref(name)].concat());
                     walk(property, below.as_deref(), found)?;
                 }
             }

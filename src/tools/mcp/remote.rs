@@ -17,7 +17,7 @@ use super::elicitation::{self, Elicitor};
 use super::era::{self, Era};
 use super::events::take_events;
 use super::link::Link;
-use super::listening::Announcements;
+use super::listening::{Announcements, is_list_changed};
 use super::message::{self, Incoming, Request, RpcError};
 use super::oauth::Authorization;
 use super::param_headers::header_text;
@@ -92,7 +92,7 @@ pub struct RemoteAddress {
 /// # Errors
 /// Returns a sentence if it answers in neither era.
 pub async fn connect(address: RemoteAddress, remembered: Option<Era>) -> Result<Link, String> {
-    let link = |era| Link::Remote(Remote::new(era, address.clone()));
+    let link = |era| Link::Remote(Box::new(Remote::new(era, address.clone())));
     let mut modern = None;
     if remembered != Some(Era::Legacy) {
         let asked = link(Era::Modern);
@@ -395,7 +395,7 @@ impl Remote {
                         let message = params["message"].as_str().unwrap_or_default();
                         news(News::Progress(message.chars().take(500).collect()));
                     }
-                    "notifications/tools/list_changed" => self.announcements.note_list_changed(),
+                    method if is_list_changed(method) => self.announcements.note_list_changed(),
                     _ => {}
                 }
                 None

@@ -20,11 +20,12 @@ use super::listing::{self, Listing};
 use super::masking::{hidden_error, hide};
 use super::message::Request;
 use super::oauth::{SignIn, SignIns};
+use super::offers::{self, ResourceView};
 use super::pins::PinnedTool;
 use super::relisting::Relisting;
 use crate::domain::Mask;
-use crate::domain::mcp::{McpEntry, McpNetwork, McpTransport};
-use crate::sandbox::{Level, Sandbox};
+use crate::domain::mcp::{McpEntry, McpTransport};
+use crate::sandbox::Sandbox;
 use crate::store::{Home, sha256};
 use crate::tools::{KeepPictures, LiveOutput, LiveQuestions};
 
@@ -98,6 +99,8 @@ struct Known {
     retry_at: Option<Instant>,
     era: Option<Era>,
     listed: Option<Listed>,
+    /// Those that the model can find.
+    resources: Arc<[ResourceView]>,
     /// Hides the values of variables that the server got.
     mask: Mask,
 }
@@ -124,6 +127,8 @@ struct KeptList {
     fingerprint: String,
     era: Era,
     listing: Listing,
+    #[serde(default)]
+    resources: Vec<ResourceView>,
 }
 
 impl Server {
@@ -133,8 +138,10 @@ impl Server {
         let kept = shared.home.mcp_list(&entry.name).and_then(|bytes| serde_json::from_slice::<KeptList>(&bytes).ok());
         let kept = kept.filter(|kept| is_confirmed && kept.fingerprint == sha256(entry.program.as_bytes()));
         let state = if is_confirmed { ServerState::Stopped } else { ServerState::Unconfirmed };
-        let mut known = Known { state, failures: 0, retry_at: None, era: None, listed: None, mask: Mask::default() };
-        if let Some(KeptList { era, listing, .. }) = kept {
+        let (listed, resources, mask) = (None, Arc::default(), Mask::default());
+        let mut known = Known { state, failures: 0, retry_at: None, era: None, listed, resources, mask };
+        if let Some(KeptList { era, listing, resources, .. }) = kept {
+            known.resources = resources.into();
             known.era = Some(era);
             known.listed = Some(pinned(&shared.home, &entry.name, (listing, None)));
         }
@@ -209,6 +216,11 @@ impl Server {
         self.known().listed.clone()
     }
 
+    /// Returns the resources that the model can find.
+    pub fn resources(&self) -> Arc<[ResourceView]> {
+        self.known().resources.clone()
+    }
+
     /// Returns a tool as it is now.
     pub fn tool(&self, name: &str) -> Option<PinnedTool> {
         self.listed()?.tools.iter().find(|tool| tool.definition.name == name).cloned()
@@ -233,18 +245,6 @@ impl Server {
             ServerState::Failed(_) => known.retry_at.is_none_or(|at| at <= Instant::now()),
             ServerState::Unconfirmed | ServerState::Starting | ServerState::Running => false,
         }
-    }
-
-    /// Returns the sandbox level of its program, if that has no network and writes only in its own folder.
-    pub fn fenced_level(&self) -> Option<Level> {
-        let is_closed =
-            self.entry.network == McpNetwork::None && self.entry.write.is_empty() && !self.entry.is_remote();
-        self.shared.sandbox.as_ref().filter(|_| is_closed).map(Sandbox::level)
-    }
-
-    /// Returns the sandbox level of its program; `None` for a remote server.
-    pub fn level(&self) -> Option<Level> {
-        self.shared.sandbox.as_ref().filter(|_| !self.entry.is_remote()).map(Sandbox::level)
     }
 
     /// Notes that its program has ended, if it has.
@@ -337,7 +337,8 @@ impl Server {
         listing.hide(|text| mask.text(text).into_owned());
         let (shared, name) = (self.shared.clone(), self.name().to_owned());
         let fingerprint = sha256(self.entry.program.as_bytes());
-        let kept = KeptList { fingerprint, era: link.era(), listing: listing.clone() };
+        let resources = offers::findable(self, link).await;
+        let kept = KeptList { fingerprint, era: link.era(), listing: listing.clone(), resources: resources.clone() };
         let looked = tokio::task::spawn_blocking(move || {
             let bytes = serde_json::to_vec(&kept).unwrap_or_default();
             if let Err(error) = shared.home.keep_mcp_list(&name, &bytes) {
@@ -349,6 +350,7 @@ impl Server {
         {
             let mut known = self.known();
             known.listed = Some(listed);
+            known.resources = resources.into();
             known.state = ServerState::Running;
             known.failures = 0;
         }

@@ -18,7 +18,7 @@ use super::server::Server;
 use crate::domain::mcp::{McpNetwork, McpTransport, expand};
 use crate::domain::{FolderOwner, Mask, SecretName};
 use crate::egress::{Guard, system_lookup};
-use crate::sandbox::{Companion, Job, Network};
+use crate::sandbox::{Companion, Job, Level, Network, Sandbox};
 use crate::tools::fetch_url::StreamClient;
 
 /// How long a program that nobody uses goes on.
@@ -29,6 +29,18 @@ const START: Duration = Duration::from_secs(20);
 pub(super) const MEMORY: u64 = 64 << 30;
 
 impl Server {
+    /// Returns the sandbox level of its program, if that has no network and writes only in its own folder.
+    pub fn fenced_level(&self) -> Option<Level> {
+        let is_closed =
+            self.entry.network == McpNetwork::None && self.entry.write.is_empty() && !self.entry.is_remote();
+        self.shared.sandbox.as_ref().filter(|_| is_closed).map(Sandbox::level)
+    }
+
+    /// Returns the sandbox level of its program; `None` for a remote server.
+    pub fn level(&self) -> Option<Level> {
+        self.shared.sandbox.as_ref().filter(|_| !self.entry.is_remote()).map(Sandbox::level)
+    }
+
     /// Starts the program, or connects to the service, and finds out its era.
     ///
     /// # Errors

@@ -62,7 +62,7 @@ fn description(server: &str, definition: &Value) -> String {
 }
 
 /// Writes out invisible characters, and escapes what looks like the structure of a conversation.
-fn safe(text: &str) -> String {
+pub(super) fn safe(text: &str) -> String {
     defang(&visible(text)).into_owned()
 }
 
@@ -136,6 +136,19 @@ fn withheld(server: &str, tool: &str) -> String {
     )
 }
 
+impl Server {
+    /// Returns what its entry says about the calls of a tool.
+    pub(super) fn rule_of(&self, tool: &str) -> ServerRule {
+        let rule = self.current().rules.of_tool(tool).map(|policy| match policy {
+            McpPolicy::Allow => Rule::Allow,
+            McpPolicy::Ask => Rule::Ask,
+            McpPolicy::Deny => Rule::Deny,
+            McpPolicy::Unattended => Rule::Unattended,
+        });
+        ServerRule { rule, is_changed: false }
+    }
+}
+
 struct McpCall {
     server: Arc<Server>,
     tool: String,
@@ -185,12 +198,7 @@ impl PreparedCall for McpCall {
     }
 
     fn server_rule(&self) -> ServerRule {
-        let rule = self.server.current().rules.of_tool(&self.tool).map(|policy| match policy {
-            McpPolicy::Allow => Rule::Allow,
-            McpPolicy::Ask => Rule::Ask,
-            McpPolicy::Deny => Rule::Deny,
-            McpPolicy::Unattended => Rule::Unattended,
-        });
+        let rule = self.server.rule_of(&self.tool).rule;
         ServerRule { rule, is_changed: self.pinned.state == PinState::DescriptionChanged }
     }
 
@@ -259,7 +267,11 @@ impl McpCall {
                         resumption = again;
                         tokio::time::sleep(PAUSE).await;
                     }
-                    Err(why) => return Ok(self.failed(&elicitation::refusal(&why))),
+                    Err(why) => {
+                        self.waits(link, resumption.task);
+                        self.abandoned();
+                        return Ok(self.failed(&elicitation::refusal(&why)));
+                    }
                 },
                 Err(RequestError::Refused(error))
                     if error.code == elicitation::ADDRESS_REQUIRED && link.era() == Era::Legacy =>
