@@ -166,7 +166,8 @@ const CALLS = {
   'POST /api/auth/tokens': ({ world, me, body }) => {
     const id = `t${world.tokens.length + 1}`
     const expires_at = body.expires_in_days ? soon(body.expires_in_days) : null
-    const made = { id, name: body.name, created_at: CREATED, expires_at, last_used_at: null }
+    const { name, scope } = body
+    const made = { id, name, scope, created_at: CREATED, expires_at, last_used_at: null }
     world.tokens.push({ ...made, owner: me.id })
     return done({ id, name: body.name, token: `mct_${id}_shown-only-once` })
   },

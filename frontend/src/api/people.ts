@@ -1,6 +1,7 @@
 /** Several people on one server: signing in, accounts, and what an administrator does with them. */
 import { ApiError, api, dataOf } from './client'
 import type {
+  AccessTokenRequest,
   AuditEntry,
   AuthMode,
   Credentials,
@@ -43,11 +44,8 @@ export const changeProfile = (body: ProfilePatch) =>
   dataOf(api.PATCH('/api/auth/profile', { body })).then(r => r.data)
 
 export const listTokens = () => dataOf(api.GET('/api/auth/tokens')).then(r => r.data.items)
-/** Null days: the token does not expire. */
-export const addToken = (name: string, days: number | null) =>
-  dataOf(
-    api.POST('/api/auth/tokens', { body: { name, ...(days !== null && { expires_in_days: days }) } }),
-  ).then(r => r.data)
+export const addToken = (body: AccessTokenRequest) =>
+  dataOf(api.POST('/api/auth/tokens', { body })).then(r => r.data)
 export const removeToken = (id: string) => dataOf(api.DELETE('/api/auth/tokens/{id}', of(id)))
 
 export const listPeople = () => dataOf(api.GET('/api/admin/people')).then(r => r.data.items)

@@ -18,6 +18,8 @@ import { accountReason } from './refusal'
 import { useDate } from './useDate'
 
 const LIVES = [30, 90, 365] as const
+const SCOPES = { full: 'tokenFull', read: 'tokenRead', ask: 'tokenAsk', tools: 'tokenTools' } as const
+type Scope = keyof typeof SCOPES
 
 /** The person's access tokens for programs: a new one is shown once, and each can be deleted. */
 export function AccessTokens() {
@@ -26,13 +28,16 @@ export function AccessTokens() {
   const { data: tokens, error } = useTokens()
   const [name, setName] = useState('')
   const [days, setDays] = useState('90')
+  const [scope, setScope] = useState<Scope>('full')
   const [made, setMade] = useState<NewAccessToken | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const hint = useRef<HTMLParagraphElement>(null)
   const add = async () => {
     setProblem(null)
     try {
-      setMade(await addToken(name.trim(), days === '' ? null : Number(days)))
+      setMade(
+        await addToken({ name: name.trim(), scope, expires_in_days: days === '' ? null : Number(days) }),
+      )
       setName('')
     } catch (cause) {
       setProblem(accountReason(cause))
@@ -91,6 +96,19 @@ export function AccessTokens() {
             onChange={setDays}
           />
         </div>
+        <div>
+          <label id={`${id}-scopes`} htmlFor={`${id}-scope`} className="mb-1 block font-medium">
+            {t('tokenScope')}
+          </label>
+          <Select
+            id={`${id}-scope`}
+            aria-labelledby={`${id}-scopes`}
+            className="md:pointer-fine:h-8!"
+            value={scope}
+            options={Object.entries(SCOPES).map(([value, words]) => ({ value, words: t(words) }))}
+            onChange={value => setScope(value as Scope)}
+          />
+        </div>
         <Button type="submit" disabled={name.trim() === ''}>
           <Plus size={14} aria-hidden />
           {t('tokenAdd')}
@@ -129,7 +147,7 @@ function TokenRow({ token, onRemove }: { token: AccessToken; onRemove: () => voi
   const date = useDate()
   const [asking, setAsking] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
-  const { name, created_at: created, expires_at: expires } = token
+  const { name, scope, created_at: created, expires_at: expires } = token
   return (
     <li className="rounded-md border px-2.5 py-1.5 text-[13px]">
       <div className="flex items-center gap-2">
@@ -139,6 +157,7 @@ function TokenRow({ token, onRemove }: { token: AccessToken; onRemove: () => voi
           </p>
           <p className="text-fg-3 text-meta">
             {[
+              t(SCOPES[scope]),
               created && t('createdAt', { at: date(created) }),
               expires ? t('expiresAt', { at: date(expires) }) : t('expiresNever'),
             ]
