@@ -145,13 +145,13 @@ fn definition(spec: &ToolSpec) -> String {
 }
 
 /// The terms and characters of a tool's definition with their numbers.
-struct Indexed {
-    terms: HashMap<String, usize>,
-    characters: HashMap<char, usize>,
+pub(super) struct ToolWords {
+    terms: HashMap<Box<str>, u32>,
+    characters: HashMap<char, u32>,
     length: usize,
 }
 
-impl Indexed {
+impl ToolWords {
     fn of(spec: &ToolSpec, analyser: &Analyser) -> Self {
         let mut text = format!("{}\n", spec.name).repeat(NAME_WEIGHT);
         text.push_str(&spec.description);
@@ -159,15 +159,15 @@ impl Indexed {
         let (mut terms, mut characters, mut length) = (HashMap::new(), HashMap::new(), 0);
         analyser.terms(&text, |term| {
             length += 1;
-            *terms.entry(term.to_owned()).or_default() += 1;
+            *terms.entry(term.into()).or_default() += 1;
         });
         analyser.characters(&text, |character| *characters.entry(character).or_default() += 1);
         Self { terms, characters, length }
     }
 
-    fn count(&self, term: &QueryTerm) -> usize {
+    fn count(&self, term: &QueryTerm) -> u32 {
         match term {
-            QueryTerm::Term(term) => self.terms.get(term).copied().unwrap_or_default(),
+            QueryTerm::Term(term) => self.terms.get(term.as_str()).copied().unwrap_or_default(),
             QueryTerm::Character(character) => self.characters.get(character).copied().unwrap_or_default(),
         }
     }
@@ -199,7 +199,8 @@ fn add_words(schema: &Value, text: &mut String) {
 fn ranked<'a>(query: &str, tools: &'a [RegisteredTool]) -> Vec<&'a RegisteredTool> {
     let analyser = Analyser::default();
     let query = analyser.query(query).terms;
-    let indexed: Vec<Indexed> = tools.iter().map(|tool| Indexed::of(tool.tool.spec(), &analyser)).collect();
+    let words_of = |tool: &'a RegisteredTool| tool.words.get_or_init(|| ToolWords::of(tool.tool.spec(), &analyser));
+    let indexed: Vec<&ToolWords> = tools.iter().map(words_of).collect();
     let total: usize = indexed.iter().map(|tool| tool.length).sum();
     let average = (total as f64 / indexed.len().max(1) as f64).max(1.0);
     let Bm25 { k1, b } = Bm25::default();
@@ -208,7 +209,7 @@ fn ranked<'a>(query: &str, tools: &'a [RegisteredTool]) -> Vec<&'a RegisteredToo
         let having = indexed.iter().filter(|tool| tool.count(term) > 0).count() as f64;
         let rarity = (1.0 + (tools.len() as f64 - having + 0.5) / (having + 0.5)).ln();
         for (score, tool) in scores.iter_mut().zip(&indexed) {
-            let count = tool.count(term) as f64;
+            let count = f64::from(tool.count(term));
             let saturation = k1 * (1.0 - b + b * tool.length as f64 / average);
             *score += rarity * count * (k1 + 1.0) / (count + saturation);
         }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
-use super::deferred::{FIND_TOOLS, InnerCall, USE_TOOL, entry_tools};
+use super::deferred::{FIND_TOOLS, InnerCall, ToolWords, USE_TOOL, entry_tools};
 use super::schema::{ArgumentSchema, BadSchema, SchemaOrigin};
 use super::{PreparedCall, Tool, ToolContext};
 use crate::domain::{SessionId, ToolAnswer, ToolSpec};
@@ -25,6 +25,8 @@ pub struct ToolSet {
 pub(super) struct RegisteredTool {
     pub tool: Arc<dyn Tool>,
     schema: Arc<ArgumentSchema>,
+    /// The words of its definition, once a search has needed them.
+    pub words: Arc<OnceLock<ToolWords>>,
 }
 
 impl RegisteredTool {
@@ -33,7 +35,7 @@ impl RegisteredTool {
     fn new(tool: Arc<dyn Tool>) -> Result<Self, BadTool> {
         let spec = tool.spec();
         match ArgumentSchema::new(&spec.parameters, tool.schema_origin()) {
-            Ok(schema) => Ok(Self { tool, schema: Arc::new(schema) }),
+            Ok(schema) => Ok(Self { tool, schema: Arc::new(schema), words: Arc::default() }),
             Err(why) => Err(BadTool { name: spec.name.clone(), why }),
         }
     }
@@ -197,7 +199,7 @@ impl ToolSet {
     }
 
     fn check(&self, name: &str, raw_arguments: &str) -> Result<(&Arc<dyn Tool>, Value), String> {
-        let Some(RegisteredTool { tool, schema }) = self.find(name) else {
+        let Some(RegisteredTool { tool, schema, .. }) = self.find(name) else {
             return Err(self.unknown(name));
         };
         let arguments = if raw_arguments.trim().is_empty() {
