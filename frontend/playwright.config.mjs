@@ -12,8 +12,6 @@ if (!process.env.MINICLAW_BIN) {
 export default defineConfig({
   testDir: 'e2e',
   testMatch: '*.test.mjs',
-  // The others run with `make thorough`.
-  grepInvert: process.env.MINICLAW_THOROUGH || process.env.SHOTS ? undefined : /@thorough/,
   outputDir: 'test-results',
   reporter: 'list',
   // The tests of a file depend on each other's conversations.
