@@ -347,7 +347,11 @@ test('a branch is named by its point and leads back to it', async ({ open }) => 
   await page.waitForURL(url => !url.pathname.includes('zoo'))
   await sidebar(page).getByRole('link', { name: '↳ Question 29' }).waitFor()
   const back = page.getByRole('link', { name: /Branched from “At the zoo” at “Answer 29\. It is long/ })
-  await page.keyboard.press('Home')
+  // The key counts once the messages of the branch are there.
+  await expect(async () => {
+    await page.keyboard.press('Home')
+    await expect(back).toBeInViewport({ timeout: 500 })
+  }).toPass()
   await back.click()
   await page.waitForURL(/\/s\/zoo\/m\/a29$/)
 })
