@@ -96,7 +96,8 @@ impl RawTurn {
                 // Nobody reads the answer any more.
                 () = to.closed() => break,
                 () = &mut over => {
-                    let _ = to.send(Err(self.cut_off())).await;
+                    // A program that does not read is not waited for.
+                    let _ = to.try_send(Err(self.cut_off()));
                     break;
                 }
                 chunk = turn.next() => chunk,
@@ -108,7 +109,14 @@ impl RawTurn {
                 Ok(StreamChunk::ToolCallArguments { delta, .. }) => received.push_str(delta),
                 Ok(_) | Err(_) => {}
             }
-            if to.send(chunk).await.is_err() {
+            let is_sent = tokio::select! {
+                sent = to.send(chunk) => sent.is_ok(),
+                () = &mut over => {
+                    let _ = to.try_send(Err(self.cut_off()));
+                    false
+                }
+            };
+            if !is_sent {
                 break;
             }
         }
