@@ -206,7 +206,7 @@ impl<'s> Watcher<'s> {
                 self.tell_updated(&uri_of(&format!("{SESSIONS}{session_id}"))).await?;
                 if self.tells_resources() {
                     let now = self.titles().await?;
-                    let is_change = now.get(session_id) != self.sessions.get(session_id);
+                    let is_change = now != self.sessions;
                     self.sessions = now;
                     if is_change || is_unsure {
                         self.tell_resources().await?;
@@ -254,7 +254,11 @@ impl<'s> Watcher<'s> {
                 self.sink.notify_resource_updated(uri).await?;
             }
         }
+        let before = std::mem::take(&mut self.prompts);
         self.read_lists().await?;
+        if self.prompts != before {
+            self.sink.notify_prompt_list_changed().await?;
+        }
         self.tell_resources().await
     }
 
