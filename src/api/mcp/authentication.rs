@@ -19,7 +19,7 @@ pub const PROTECTED_RESOURCE_OF_MCP: &str = "/.well-known/oauth-protected-resour
 
 /// MCP takes no cookies, and needs a token even on the own machine.
 pub fn no_mcp_token() -> ApiError {
-    let message = "MCP needs Authorization: Bearer <token>; make a token with `miniclaw token add --scope ask` (or read), or under \
+    let message = "MCP needs Authorization: Bearer <token>; make a token with `miniclaw token add --scope ask` (or read, tools), or under \
                    “Access tokens” of an account";
     ApiError::new(StatusCode::UNAUTHORIZED, "signed_out", message)
 }

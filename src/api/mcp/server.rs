@@ -21,9 +21,9 @@ use crate::api::openai::page_address::PageAddress;
 use crate::api::security::caller::Caller;
 use crate::engine::EventId;
 
-const INSTRUCTIONS: &str = "A person's own agent with its memory and knowledge. `ask` has it work and returns its answer; the other \
-                            tools read. Calls that need approval are answered by the person on the agent's page, at the \
-                            address that `ask` returns.";
+const INSTRUCTIONS: &str = "A person's own agent with its memory and knowledge. `ask` has it work and returns its answer; the \
+                            others read, or do what their names say. Calls that need approval are answered by the person on the agent's page, at the \
+                            address that is returned.";
 /// How long lists of what the person has may be kept, in milliseconds. Files change at any time.
 const FRESH: u64 = 5_000;
 /// How long the list of the own tools may be kept, in milliseconds. It changes with the version only.
