@@ -145,7 +145,7 @@ impl ClientTurn {
             return None;
         }
         // What a person said on the page in the meantime stays.
-        let Some(later) = session.works[at + 1..].iter().find(|work| work.client.is_some()) else {
+        let Some(later) = session.works[at + 1..].iter().find(|work| self.began(work)) else {
             return Some(NextPlace::default());
         };
         if session.running().is_some() {
@@ -157,6 +157,12 @@ impl ClientTurn {
         Some(NextPlace { rewind: Some(rewind), restore: None })
     }
 
+    /// Returns whether a request of this program began a work. The person's own messages, and those of other programs, have
+    /// other keys.
+    fn began(&self, work: &Work) -> bool {
+        work.client.as_ref().is_some_and(|client| client.key == self.key)
+    }
+
     fn is_of(&self, work: &Work, chain: &str) -> bool {
         work.client.as_ref().is_some_and(|client| client.key == self.key && client.chain == chain)
     }
@@ -164,7 +170,7 @@ impl ClientTurn {
     /// Returns whether the program's answers are those of the session, up to the work `last`. Messages that the session does
     /// not have any more, because a summary replaces them, are not compared.
     fn answers_fit(&self, session: &Session, last: &WorkId) -> bool {
-        let turns = turns(session);
+        let turns = self.turns(session);
         let Some(end) = turns.iter().position(|turn| turn.work.is_some_and(|work| work.work_id == *last)) else {
             return false;
         };
@@ -175,6 +181,30 @@ impl ClientTurn {
         let fits = |(turn, theirs): (&AnsweredTurn<'_>, &String)| turn.is_answered_by(theirs);
         let answers = self.answers.iter().take(self.questions.len().saturating_sub(1));
         ours.iter().rev().zip(answers.rev()).all(fits)
+    }
+
+    /// Returns the turns that the program knows of: those that it began, and those that a conversation was adopted with.
+    fn turns<'s>(&self, session: &'s Session) -> Vec<AnsweredTurn<'s>> {
+        let mut turns: Vec<AnsweredTurn<'s>> = Vec::new();
+        let of_page: HashSet<&WorkId> =
+            session.works.iter().filter(|work| !self.began(work)).map(|work| &work.work_id).collect();
+        let known = |message: &Message| message.work_id.as_ref().is_none_or(|id| !of_page.contains(id));
+        for message in session.messages.iter().filter(|message| known(message)) {
+            match (message.role, turns.last_mut()) {
+                (Role::User, _) => {
+                    let of_message = |work: &&std::sync::Arc<Work>| message.work_id.as_ref() == Some(&work.work_id);
+                    let work = session.works.iter().find(of_message).map(AsRef::as_ref);
+                    let is_complete = work.is_none_or(|work| work.outcome == Some(Outcome::Done));
+                    turns.push(AnsweredTurn { work, text: String::new(), is_complete });
+                }
+                (Role::Assistant, Some(turn)) => {
+                    turn.text.push('\n');
+                    turn.text.push_str(&message.content);
+                }
+                (Role::Assistant | Role::System, _) => {}
+            }
+        }
+        turns
     }
 }
 
@@ -188,30 +218,6 @@ struct AnsweredTurn<'s> {
     work: Option<&'s Work>,
     text: String,
     is_complete: bool,
-}
-
-/// Returns the turns that programs know of: those that they began, and those that a conversation was adopted with.
-fn turns(session: &Session) -> Vec<AnsweredTurn<'_>> {
-    let mut turns: Vec<AnsweredTurn<'_>> = Vec::new();
-    let of_page: HashSet<&WorkId> =
-        session.works.iter().filter(|work| work.client.is_none()).map(|work| &work.work_id).collect();
-    let known = |message: &Message| message.work_id.as_ref().is_none_or(|id| !of_page.contains(id));
-    for message in session.messages.iter().filter(|message| known(message)) {
-        match (message.role, turns.last_mut()) {
-            (Role::User, _) => {
-                let of_message = |work: &&std::sync::Arc<Work>| message.work_id.as_ref() == Some(&work.work_id);
-                let work = session.works.iter().find(of_message).map(AsRef::as_ref);
-                let is_complete = work.is_none_or(|work| work.outcome == Some(Outcome::Done));
-                turns.push(AnsweredTurn { work, text: String::new(), is_complete });
-            }
-            (Role::Assistant, Some(turn)) => {
-                turn.text.push('\n');
-                turn.text.push_str(&message.content);
-            }
-            (Role::Assistant | Role::System, _) => {}
-        }
-    }
-    turns
 }
 
 impl AnsweredTurn<'_> {

@@ -72,6 +72,16 @@ fn conversation_goes_on_at_its_end() {
 }
 
 #[test]
+fn own_message_of_the_person_is_not_put_aside() {
+    let mut session = session(&[("a", "1")]);
+    let own = ClientTurn { key: "page".to_owned(), ..turn(&["mine"], &[]) };
+    answer(&mut session, &own, done("yours"));
+    assert_eq!(turn(&["a", "b"], &["1"]).place(&session, 0.0), next());
+    answer(&mut session, &turn(&["a", "b"], &["1"]), done("2"));
+    assert_eq!(turn(&["a", "b", "c"], &["1", "2"]).place(&session, 0.0), next());
+}
+
+#[test]
 fn other_conversation_is_not_continued() {
     let session = session(&[("a", "1"), ("b", "2")]);
     for other in [
