@@ -172,7 +172,8 @@ async fn revoked_token_ends_its_open_streams() {
     assert!(told.last().unwrap()["result"].is_object(), "{told:?}");
     let (agent, raw, asking) = (agent.body_text().await, raw.body_text().await, asking.body_text().await);
     for (door, text) in [("agent", &agent), ("raw", &raw), ("mcp", &asking)] {
-        assert!(text.contains("error") || text.contains("isError"), "{door}: {text}");
+        let failure = if door == "mcp" { "\"isError\":true" } else { "\"error\"" };
+        assert!(text.contains(failure), "{door}: {text}");
         assert!(!text.contains("me."), "{door}: {text}");
     }
     assert_eq!(client.send("tools/list", json!({})).await.status(), 401);

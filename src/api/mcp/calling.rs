@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -17,6 +18,9 @@ use crate::domain::{CallStatus, ClientRequest, DirectCall, Effect, SessionId, To
 use crate::engine::client_asks::{AskedSession, ClientAsk};
 use crate::engine::client_turns::ClientTurnWork;
 use crate::engine::tool_sources::ExchangeScope;
+
+/// Maximum size of the arguments of a call, in bytes of JSON. They are kept with the conversation.
+const MAX_ARGUMENTS: usize = 1 << 20;
 
 /// Returns the tools that the caller can call, none without a token for them.
 pub async fn offered(caller: &Caller) -> Vec<Tool> {
@@ -72,6 +76,11 @@ pub fn key(caller: &Caller) -> String {
 
 async fn begin(caller: &Caller, request: &Request) -> Result<ClientTurnWork, ApiError> {
     let arguments = Value::Object(request.arguments.clone().unwrap_or_default());
+    let size = arguments.to_string().len();
+    if size > MAX_ARGUMENTS {
+        let message = format!("the arguments have {size} bytes; the limit is {MAX_ARGUMENTS}");
+        return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message));
+    }
     let client = ClientRequest {
         key: key(caller),
         repeat_key: Some(request.repeat_key()),
