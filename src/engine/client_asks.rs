@@ -19,29 +19,49 @@ const CALLS_TOGETHER: f64 = 24.0 * 3600.0;
 /// Maximum number of works that requests are expected again for.
 const MAX_WAITED_FOR: usize = 1_000;
 
+/// How long the same request means the work that its program was told waits, in seconds.
+const REPEATED_WITHIN: f64 = 600.0;
+
 /// The works whose program was told that they wait for a person, by the key and the repeat key of its request. The same request
 /// again gets the answer, also if the work has ended in the meantime; otherwise it would begin another one.
 #[derive(Default)]
-pub struct WaitedFor(Mutex<HashMap<(String, String), (SessionId, WorkId)>>);
+pub struct WaitedFor(Mutex<HashMap<(String, String), WaitedWork>>);
+
+struct WaitedWork {
+    work: (SessionId, WorkId),
+    /// In Unix seconds.
+    told_at: f64,
+}
 
 impl WaitedFor {
-    fn works(&self) -> MutexGuard<'_, HashMap<(String, String), (SessionId, WorkId)>> {
+    fn works(&self) -> MutexGuard<'_, HashMap<(String, String), WaitedWork>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn add(&self, client: &ClientRequest, work: (SessionId, WorkId)) {
         let Some(repeat_key) = client.repeat_key.clone() else { return };
+        let now = clock::now();
         let mut works = self.works();
+        works.retain(|_, waited| now - waited.told_at <= REPEATED_WITHIN);
         if works.len() >= MAX_WAITED_FOR {
-            works.clear();
+            let oldest = works.iter().min_by(|a, b| a.1.told_at.total_cmp(&b.1.told_at)).map(|(key, _)| key.clone());
+            oldest.and_then(|key| works.remove(&key));
         }
-        works.insert((client.key.clone(), repeat_key), work);
+        works.insert((client.key.clone(), repeat_key), WaitedWork { work, told_at: now });
     }
 
-    /// Returns the work that the same request waited for, once.
-    fn take(&self, prompt: &UserPrompt) -> Option<(SessionId, WorkId)> {
+    /// Forgets a request whose work has ended under its eyes: the same request again is another one.
+    pub fn remove(&self, client: &ClientRequest) {
+        let Some(repeat_key) = client.repeat_key.clone() else { return };
+        self.works().remove(&(client.key.clone(), repeat_key));
+    }
+
+    /// Returns the work that the same request was told waits.
+    fn find(&self, prompt: &UserPrompt) -> Option<(SessionId, WorkId)> {
         let client = prompt.client.as_ref()?;
-        self.works().remove(&(client.key.clone(), client.repeat_key.clone()?))
+        let works = self.works();
+        let waited = works.get(&(client.key.clone(), client.repeat_key.clone()?))?;
+        (clock::now() - waited.told_at <= REPEATED_WITHIN).then(|| waited.work.clone())
     }
 }
 
@@ -79,7 +99,11 @@ impl Engine {
             let ClientAsk { session, prompt } = asked;
             let repeated = match engine.running_repeat(&prompt).await {
                 Some(found) => Some(found),
-                None => engine.tenant.waited_for.take(&prompt),
+                None => match engine.tenant.waited_for.find(&prompt) {
+                    // A session that was deleted has no result any more.
+                    Some(found) if engine.view(&found.0).await.is_ok() => Some(found),
+                    _ => None,
+                },
             };
             let is_repeated = repeated.is_some();
             let found = match repeated {
@@ -129,7 +153,10 @@ impl Engine {
         let fits = |summary: &&Arc<SessionSummary>| {
             summary.client_works.iter().any(|work| work.is_of(key))
                 && summary.message_count < MAX_MESSAGES
-                && summary.updated_at > clock::now() - CALLS_TOGETHER
+                && summary.created_at > clock::now() - CALLS_TOGETHER
+                // What a person chose there for themselves gives a program no rights.
+                && summary.project_id.is_none()
+                && summary.chosen.permission_mode.is_none()
                 && running.iter().all(|id| id.as_str() != summary.id)
         };
         let found = list.iter().find(fits).and_then(|summary| SessionId::parse(&summary.id).ok());

@@ -229,6 +229,10 @@ async fn client_without_pages_is_told_where_to_answer() {
     assert_eq!(again["structuredContent"]["work"], waiting["structuredContent"]["work"]);
     server.decide(&approval, "approve").await;
     server.settled(&session(&waiting)).await;
+    // The same request after its end gets the answer, and nothing runs again.
+    let ended = client.call("ask", json!({"message": "Run it", "wait": 0})).await;
+    assert_eq!(ended["structuredContent"]["work"], waiting["structuredContent"]["work"]);
+    assert_eq!(ended["structuredContent"]["state"], "done", "{ended}");
     assert_eq!(world.read("scratch/ran.txt"), "run\n");
     assert_eq!(server.get("/api/sessions").await.ok()["sessions"].as_array().unwrap().len(), 1);
 }

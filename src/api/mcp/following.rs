@@ -199,6 +199,7 @@ impl<'s> Follower<'s> {
                 }
                 Some(Delta::Ended(outcome)) => {
                     self.hold.end();
+                    self.caller().tenant().waited_for.remove(&self.repetition(&waiting.repeat_key));
                     return Ok(self.result(outcome).await.into());
                 }
                 // These requests bring no tools, so that no call is handed off.
@@ -244,14 +245,23 @@ impl<'s> Follower<'s> {
 
     /// Has the same request again get this answer, also if the work has ended by then.
     fn expect_repetition(&self, repeat_key: &str) {
-        let caller = &self.server.caller;
         let Ok(session) = SessionId::parse(&self.place.session) else { return };
+        let work = (session, WorkId::new(self.place.work.as_str()));
+        self.caller().tenant().waited_for.add(&self.repetition(repeat_key), work);
+    }
+
+    fn caller(&self) -> &Caller {
+        &self.server.caller
+    }
+
+    /// Returns what makes the same request known again.
+    fn repetition(&self, repeat_key: &str) -> ClientRequest {
+        let caller = self.caller();
         let key = match self.expected {
             Expected::Answer => answers_key(caller),
             Expected::Call => calling::key(caller),
         };
-        let client = ClientRequest { key, repeat_key: Some(repeat_key.to_owned()), ..ClientRequest::default() };
-        caller.tenant().waited_for.add(&client, (session, WorkId::new(self.place.work.as_str())));
+        ClientRequest { key, repeat_key: Some(repeat_key.to_owned()), ..ClientRequest::default() }
     }
 
     /// Tells the client of a step, if it wants to be told.
@@ -276,7 +286,11 @@ impl<'s> Follower<'s> {
     /// Returns the request to send the person to the question.
     fn question(&self, approval: String, tool: &str, binding: &[u8]) -> InputRequiredResult {
         let WorkPlace { session, work, page } = &self.place;
-        let message = format!("The agent wants to call {tool} and waits for your approval. Answer it on its page.");
+        let who = match self.expected {
+            Expected::Answer => "The agent",
+            Expected::Call => "A program",
+        };
+        let message = format!("{who} wants to call {tool} and waits for your approval. Answer it on its page.");
         let url = ElicitRequestParams::UrlElicitationParams {
             meta: None,
             message,
