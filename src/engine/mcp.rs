@@ -195,15 +195,16 @@ impl Tenant {
         if read.confirmed != current.confirmed {
             return Err(McpRefused::Changed);
         }
+        // First, so that the new version is confirmed as soon as it is in the file.
+        if current.confirmation.is_confirmed {
+            let trusted = (name.to_owned(), parsed.confirmed);
+            self.tree.trust_mcp_entry(self.claim, trusted, by).await.map_err(EngineError::from)?;
+        }
         let entry = ReplacedEntry { server: name.to_owned(), seen: found, next: changed };
         self.tree.replace_mcp_entry(self.claim, entry).await.map_err(|error| match error {
             StoreError::Conflict { .. } => McpRefused::Changed,
             error => EngineError::from(error).into(),
         })?;
-        if current.confirmation.is_confirmed {
-            let trusted = (name.to_owned(), parsed.confirmed);
-            self.tree.trust_mcp_entry(self.claim, trusted, by).await.map_err(EngineError::from)?;
-        }
         self.mcp_changed().await;
         Ok(())
     }
