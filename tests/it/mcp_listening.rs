@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::mcp::{confirmed, one, results, trust};
 use crate::mcp_remote::Remote;
-use crate::script::{call, calls, says, script};
+use crate::script::{always, call, calls, says, script};
 use crate::world::{Server, World, eventually};
 
 const PROGRAM: &str = include_str!("../fixtures/mcp/announcing.py");
@@ -31,14 +31,22 @@ async fn announced_tools_are_there_in_the_next_exchange() {
         ("legacy", remote.at("/legacy")),
         ("modern", program),
     ] {
-        let world = World::new(script([says(["Yes."])])).await;
+        let world = World::new(script([always(says(["Yes."]))])).await;
         let server = world.serve().await;
         let listed = confirmed(&server, "far", entry.clone()).await;
         assert_eq!(listed["era"], era, "{listed}");
+        if entry == remote.at("/closing") {
+            // The end of the first stream lets the list be looked at, too.
+            eventually("the second stream", async || called(&server, "far", "listens").await == "2").await;
+            server.chat("s", "go").await;
+        }
         assert_eq!(called(&server, "far", "grow").await, "grown");
         assert!(!names(&server, "far").await.contains(&json!("grown")));
-        server.chat("s", "go").await;
-        assert!(names(&server, "far").await.contains(&json!("grown")), "{entry}");
+        eventually("the tool", async || {
+            server.chat("s", "go").await;
+            names(&server, "far").await.contains(&json!("grown"))
+        })
+        .await;
     }
 }
 
@@ -49,6 +57,9 @@ async fn server_that_takes_no_subscription_is_asked_once() {
     let server = world.serve().await;
     confirmed(&server, "far", remote.at("/refusing")).await;
     eventually("the subscription", async || called(&server, "far", "listens").await == "1").await;
+    // One that only fails is asked again.
+    confirmed(&server, "other", remote.at("/failing")).await;
+    eventually("more tries", async || called(&server, "other", "listens").await == "3").await;
     // Each call would begin again to listen.
     for _ in 0..5 {
         assert_eq!(called(&server, "far", "listens").await, "1");

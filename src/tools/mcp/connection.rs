@@ -19,6 +19,7 @@ use super::elicitation::{self, Elicitor};
 use super::era::Era;
 use super::listening::{self, Announcements, is_list_changed};
 use super::message::{self, Incoming, Request, RpcError};
+use super::uses::{Use, Uses};
 use crate::sandbox::{CompanionInput, CompanionMessage, CompanionOutput, CompanionProcess, Exit};
 use crate::tools::LiveOutput;
 
@@ -47,7 +48,7 @@ pub struct RequestLimits {
 /// Why a request has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    #[error("the server answered with the error {}: {}", .0.code, .0.message)]
+    #[error("{0}")]
     Refused(RpcError),
     /// The request may or may not have been carried out.
     #[error("{0}")]
@@ -74,7 +75,7 @@ struct State {
     closing: CancellationToken,
     /// Cancelled when no process is left.
     gone: CancellationToken,
-    last_used: Mutex<Instant>,
+    uses: Uses,
     askers: Askers,
     next: AtomicU64,
     announcements: Announcements,
@@ -85,8 +86,11 @@ struct State {
 #[derive(Default)]
 struct Subscription {
     id: Option<u64>,
-    /// How often it has ended.
+    began: Option<Instant>,
+    /// How often in a row it has ended soon.
     ends: u32,
+    /// It has ended, and begins again later.
+    is_paused: bool,
 }
 
 struct Waiting {
@@ -107,7 +111,7 @@ impl Connection {
             ended: Mutex::default(),
             closing: CancellationToken::new(),
             gone: CancellationToken::new(),
-            last_used: Mutex::new(Instant::now()),
+            uses: Uses::default(),
             askers: Askers::default(),
             next: AtomicU64::new(1),
             announcements: Announcements::default(),
@@ -120,6 +124,11 @@ impl Connection {
 
     pub fn is_open(&self) -> bool {
         !self.state.closing.is_cancelled() && whole(&self.state.ended).is_none()
+    }
+
+    /// Keeps the program from being killed as idle.
+    pub fn begin_use(&self) -> Use {
+        self.state.uses.begin()
     }
 
     /// Returns why it has ended.
@@ -144,7 +153,10 @@ impl Connection {
 
     /// Subscribes to what the server announces, unless that was done or there is nothing.
     pub fn subscribe(&self) {
-        let is_new = whole(&self.state.subscription).id.is_none() && whole(&self.state.subscription).ends == 0;
+        let is_new = {
+            let subscription = whole(&self.state.subscription);
+            subscription.id.is_none() && !subscription.is_paused
+        };
         if self.era == Era::Modern && self.state.announcements.is_offered() && is_new {
             subscribe(&self.state, &self.outgoing);
         }
@@ -176,7 +188,7 @@ impl Connection {
         if !self.is_open() {
             return Err(self.lost());
         }
-        *whole(&self.state.last_used) = Instant::now();
+        let _use = self.begin_use();
         let mut end = Instant::now() + limits.total;
         let mut quiet = Instant::now() + limits.silence;
         let sending = self.outgoing.send(message::request(self.era, id, (method, params)));
@@ -190,7 +202,6 @@ impl Connection {
             let (until, most) = if quiet < end { (quiet, limits.silence) } else { (end, limits.total) };
             tokio::select! {
                 answered = &mut answer => {
-                    *whole(&self.state.last_used) = Instant::now();
                     return match answered {
                         Ok(result) => result.map_err(RequestError::Refused),
                         Err(_) => Err(self.lost()),
@@ -273,15 +284,14 @@ async fn read(
 ) {
     let (mut noise, mut requests) = (0, 0);
     let why = loop {
-        let rest = *whole(&state.last_used) + idle;
+        let rest = state.uses.idle_at(idle);
         let line = tokio::select! {
             message = output.next() => message,
             () = state.closing.cancelled() => break None,
             () = tokio::time::sleep_until(rest) => {
-                if whole(&state.waiting).is_empty() && *whole(&state.last_used) + idle <= Instant::now() {
+                if state.uses.idle_at(idle) <= Instant::now() {
                     break None;
                 }
-                *whole(&state.last_used) = Instant::now();
                 continue;
             }
         };
@@ -338,10 +348,15 @@ pub(super) async fn whenever<T>(future: &mut Option<BoxFuture<'_, T>>) -> T {
 /// Subscribes to what the server announces.
 fn subscribe(state: &State, outgoing: &mpsc::Sender<Value>) {
     let id = state.next.fetch_add(1, Ordering::Relaxed);
-    whole(&state.subscription).id = Some(id);
+    {
+        let mut subscription = whole(&state.subscription);
+        (subscription.id, subscription.began, subscription.is_paused) = (Some(id), Some(Instant::now()), false);
+    }
     let request = message::request(Era::Modern, id, (listening::SUBSCRIBE, listening::subscription()));
-    // A server that reads nothing is not waited for.
-    let _ = outgoing.try_send(request);
+    // A server that reads nothing is not waited for; the next use tries again.
+    if outgoing.try_send(request).is_err() {
+        whole(&state.subscription).id = None;
+    }
 }
 
 /// Subscribes again later if the server has ended the subscription, and not if it has refused it.
@@ -351,9 +366,10 @@ fn subscription_ended(state: &Arc<State>, outgoing: &mpsc::Sender<Value>, (id, i
         if subscription.id != Some(id) || !is_ended {
             return;
         }
-        subscription.id = None;
-        subscription.ends += 1;
-        subscription.ends
+        let has_lasted = subscription.began.is_some_and(|began| began.elapsed() >= listening::LASTING);
+        let ends = if has_lasted { 0 } else { subscription.ends };
+        (subscription.id, subscription.is_paused, subscription.ends) = (None, true, ends + 1);
+        ends
     };
     let (state, outgoing) = (state.clone(), outgoing.clone());
     tokio::spawn(async move {

@@ -9,6 +9,7 @@ use super::era::Era;
 use super::listening::Announcements;
 use super::message::Request;
 use super::remote::Remote;
+use super::uses::Use;
 use crate::tools::LiveOutput;
 
 pub enum Link {
@@ -28,6 +29,14 @@ impl Link {
         match self {
             Self::Program(connection) => connection.is_open(),
             Self::Remote(remote) => remote.is_open(),
+        }
+    }
+
+    /// Keeps it from being closed as idle.
+    pub fn begin_use(&self) -> Use {
+        match self {
+            Self::Program(connection) => connection.begin_use(),
+            Self::Remote(remote) => remote.begin_use(),
         }
     }
 

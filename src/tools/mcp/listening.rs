@@ -29,7 +29,7 @@ const IDLE: Duration = Duration::from_secs(600);
 pub const AGAIN: Duration = Duration::from_secs(1);
 const LONGEST_AGAIN: Duration = Duration::from_secs(300);
 /// How long a stream has to last so that the next one is opened as soon as the first.
-const LASTING: Duration = Duration::from_secs(60);
+pub const LASTING: Duration = Duration::from_secs(60);
 /// Maximum number of messages of a stream that are read.
 const MAX_MESSAGES: u32 = 10_000;
 
@@ -111,10 +111,11 @@ impl Remote {
                 Sent::Message(&body)
             }
         };
-        match self.answer(&headers, sent).await {
+        match self.answer_aside(&headers, sent).await {
             Ok(answer) if answer.status == 200 && is_stream(&answer) => Listened::Stream(Box::new(answer)),
-            Ok(answer) if answer.status < 500 => Listened::Refused,
-            Ok(_) | Err(RequestError::Lost(_)) => Listened::Failed,
+            Ok(answer) if answer.status < 500 && !matches!(answer.status, 408 | 429) => Listened::Refused,
+            // A token that cannot be renewed now may be later.
+            Ok(_) | Err(RequestError::Lost(_) | RequestError::SignIn(_)) => Listened::Failed,
             Err(_) => Listened::Refused,
         }
     }
@@ -128,7 +129,9 @@ impl Remote {
             Incoming::Request { id, method, params } if self.era == Era::Legacy => {
                 let question = ServerQuestion { id: id.clone(), params };
                 if method != elicitation::CREATE || !self.askers.ask(question) {
-                    self.respond(&message::response_to(&id, &method)).await;
+                    let (headers, response) = (self.headers_of("", &Value::Null), message::response_to(&id, &method));
+                    // A server that does not take it goes on without.
+                    let _ = self.answer_aside(&headers, Sent::Message(&response)).await;
                 }
             }
             Incoming::Response { id, result } if id == self.announcements.subscription.load(Ordering::Relaxed) => {
@@ -199,6 +202,8 @@ async fn listened(link: &Weak<Link>) -> Ended {
         };
         let began = Instant::now();
         match opened {
+            // The server may not know the event any more.
+            Listened::Refused if stream.last_event.take().is_some() => continue,
             Listened::Refused => return Ended::ForGood,
             Listened::Failed => {}
             Listened::Stream(mut answer) => match stream.read(link, &mut answer).await {
@@ -271,7 +276,10 @@ impl Stream {
                 return Some(Ended::ForGood);
             }
             for Event { data, id, retry } in take_events(&mut self.bytes, &mut self.searched) {
-                self.last_event = id.filter(|id| !id.is_empty()).or(self.last_event.take());
+                if let Some(id) = id.filter(|id| !id.is_empty()) {
+                    // It is resumed with a header, so another text is none.
+                    self.last_event = Some(id).filter(|id| !id.chars().any(char::is_control));
+                }
                 self.retry = retry.or(self.retry);
                 let Some(data) = data.filter(|data| !data.is_empty()) else { continue };
                 messages += 1;

@@ -23,9 +23,19 @@ pub struct RpcError {
 }
 
 impl RpcError {
-    /// Returns an error that this client makes of an answer that is none.
+    /// Returns an error that this client makes of an answer that is none. Its code is 0.
     pub fn of(message: String) -> Self {
         Self { code: 0, message, data: Value::Null }
+    }
+}
+
+impl std::fmt::Display for RpcError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.code, self.message.as_str()) {
+            (0, "") => formatter.write_str("the server answered with an error"),
+            (0, message) => formatter.write_str(message),
+            (code, message) => write!(formatter, "the server answered with the error {code}: {message}"),
+        }
     }
 }
 

@@ -31,6 +31,7 @@ mod signing_in;
 mod starting;
 mod tasks;
 mod tool;
+mod uses;
 mod view;
 
 use std::collections::BTreeMap;

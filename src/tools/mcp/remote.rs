@@ -21,6 +21,7 @@ use super::listening::{Announcements, is_list_changed};
 use super::message::{self, Incoming, Request, RpcError};
 use super::oauth::Authorization;
 use super::param_headers::header_text;
+use super::uses::{Use, Uses};
 use crate::tools::LiveOutput;
 use crate::tools::fetch_url::{StreamAnswer, StreamClient, StreamError};
 
@@ -48,7 +49,7 @@ pub struct Remote {
     closing: CancellationToken,
     pub(super) announcements: Announcements,
     pub(super) askers: Askers,
-    last_used: Mutex<Instant>,
+    uses: Uses,
 }
 
 /// What a server says before its result.
@@ -125,7 +126,7 @@ impl Remote {
             closing: CancellationToken::new(),
             announcements: Announcements::default(),
             askers: Askers::default(),
-            last_used: Mutex::new(Instant::now()),
+            uses: Uses::default(),
         }
     }
 
@@ -143,7 +144,12 @@ impl Remote {
 
     /// Returns when nobody has used the server for this long.
     pub fn idle_at(&self, idle: Duration) -> Instant {
-        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) + idle
+        self.uses.idle_at(idle)
+    }
+
+    /// Keeps it from being taken for unused.
+    pub fn begin_use(&self) -> Use {
+        self.uses.begin()
     }
 
     /// Returns whether arguments travel in headers, too.
@@ -203,7 +209,7 @@ impl Remote {
         let mut end = Instant::now() + limits.total;
         let mut asking = self.askers.add(id, elicitor);
         let to = asking.to.clone();
-        *self.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        let _use = self.begin_use();
         let exchange = self.exchange((id, method), (&headers, &body), |news| match news {
             News::Progress(progress) => {
                 *quiet.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + limits.silence;
@@ -352,12 +358,7 @@ impl Remote {
         };
         let mut token = authorization.token().await.map_err(RequestError::SignIn)?;
         for is_last in [false, true] {
-            let bearer = token.iter().map(|token| {
-                let value = format!("Bearer {}", token.expose_secret());
-                ("Authorization".to_owned(), SecretString::from(value))
-            });
-            let headers: Vec<_> = headers.iter().cloned().chain(bearer).collect();
-            let answer = self.send(&headers, &sent).await.map_err(lost)?;
+            let answer = self.send(&with_token(headers, token.as_ref()), &sent).await.map_err(lost)?;
             match answer.status {
                 401 if is_last => return Err(RequestError::SignIn(authorization.refused_again())),
                 401 | 403 => {
@@ -372,6 +373,21 @@ impl Remote {
             }
         }
         Err(RequestError::SignIn(authorization.refused_again()))
+    }
+
+    /// Sends what no call waits for, with a token if a person has signed in. A refusal of it says nothing about calls: a server
+    /// may take those from anybody.
+    pub(super) async fn answer_aside(
+        &self,
+        headers: &[(String, SecretString)],
+        sent: Sent<'_>,
+    ) -> Result<StreamAnswer, RequestError> {
+        let token = match &self.authorization {
+            Some(authorization) => authorization.token().await.map_err(RequestError::SignIn)?,
+            None => None,
+        };
+        let sent = self.send(&with_token(headers, token.as_ref()), &sent).await;
+        sent.map_err(|error| RequestError::Lost(error.to_string()))
     }
 
     async fn send(&self, headers: &[(String, SecretString)], sent: &Sent<'_>) -> Result<StreamAnswer, StreamError> {
@@ -413,6 +429,14 @@ impl Drop for Remote {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+fn with_token(headers: &[(String, SecretString)], token: Option<&SecretString>) -> Vec<(String, SecretString)> {
+    let bearer = token.map(|token| {
+        let value = format!("Bearer {}", token.expose_secret());
+        ("Authorization".to_owned(), SecretString::from(value))
+    });
+    headers.iter().cloned().chain(bearer).collect()
 }
 
 pub(super) fn is_stream(answer: &StreamAnswer) -> bool {
