@@ -61,6 +61,35 @@ async fn failed_and_nameless_tasks_are_errors() {
 }
 
 #[tokio::test]
+async fn task_that_cannot_be_answered_is_cancelled() {
+    let world = calling("task_sampling").await;
+    let server = with_server(&world, "modern", "task_sampling").await;
+    server.chat("s", "go").await;
+    server.settled("s").await;
+    let read = results(&world).remove(0);
+    assert!(read.contains("The task was given up") && read.contains("is unknown"), "{read}");
+    assert!(!read.contains("declined"), "{read}");
+    eventually("the cancellation", async || noted(&world, "cancelled") == 1).await;
+    // Nobody is asked during a person's own call.
+    let body = json!({"tool": "task", "arguments": {}});
+    let answer = server.as_page("POST", "/api/mcp/pets/call", body).await;
+    assert!(answer.status() >= 400 && answer.text().contains("is unknown"), "{}", answer.text());
+    eventually("the cancellation", async || noted(&world, "cancelled") == 2).await;
+}
+
+#[tokio::test]
+async fn client_that_goes_away_cancels_the_task_of_its_call() {
+    let world = calling("task_slow").await;
+    let server = with_server(&world, "modern", "task_slow").await;
+    let body = json!({"tool": "task_slow", "arguments": {}});
+    tokio::select! {
+        answer = server.as_page("POST", "/api/mcp/pets/call", body) => panic!("{}", answer.text()),
+        () = eventually("a look", async || noted(&world, "looks") > 0) => {}
+    }
+    eventually("the cancellation", async || noted(&world, "cancelled") == 1).await;
+}
+
+#[tokio::test]
 async fn task_that_a_kill_cut_off_has_an_unknown_outcome() {
     let world = calling("task_slow").await;
     let server = with_server(&world, "modern", "task_slow").await;

@@ -33,12 +33,17 @@ pub enum Next {
     Again(Resumption),
 }
 
+/// Returns whether a result asks for input.
+pub fn is_required(result: &Value) -> bool {
+    result["resultType"] == "input_required"
+}
+
 /// Reads what a result asks for. `before` is what the call was repeated with.
 ///
 /// # Errors
 /// Returns why a person is not asked: a part of a sentence about the server.
 pub fn next(server: &str, result: &Value, before: &Resumption) -> Result<Next, String> {
-    if result["resultType"] != "input_required" {
+    if !is_required(result) {
         return Ok(Next::Ended);
     }
     let resumption = Resumption {
@@ -55,7 +60,8 @@ pub fn next(server: &str, result: &Value, before: &Resumption) -> Result<Next, S
         Value::Null => return Ok(Next::Again(resumption)),
         Value::Object(requests) if requests.is_empty() => return Ok(Next::Again(resumption)),
         Value::Object(requests) if requests.len() <= MAX_REQUESTS => requests,
-        _ => return Err(format!("it asks for more than {MAX_REQUESTS} things at once")),
+        Value::Object(_) => return Err(format!("it asks for more than {MAX_REQUESTS} things at once")),
+        _ => return Err("the names of its requests cannot be kept".to_owned()),
     };
     let mut later = Vec::new();
     for (key, request) in requests {
@@ -65,6 +71,10 @@ pub fn next(server: &str, result: &Value, before: &Resumption) -> Result<Next, S
         }
         // All of them are read before the first is asked about.
         Elicitation::read(server, &request["params"], None)?;
+        // Without a name it would get no response.
+        if key.is_empty() {
+            return Err("its request has no name".to_owned());
+        }
         if key.len() > MAX_KEY || request["params"].to_string().len() > MAX_STATE {
             return Err("its request is too long to be kept".to_owned());
         }
@@ -202,6 +212,11 @@ pub fn refusal(why: &str) -> String {
     format!("the server asks the user for input, but {why}. It was declined; tell the user")
 }
 
+/// Returns what the model reads about a request of a task that nobody is asked about.
+pub fn task_refusal(why: &str) -> String {
+    format!("the server asks the user for input for its task, but {why}. The task was given up; tell the user")
+}
+
 /// Returns the resumption of a call that is made for the first time.
 pub fn first(entry: &str) -> Resumption {
     Resumption { entry: entry.to_owned(), given: Map::new(), ..Resumption::default() }
@@ -294,7 +309,8 @@ mod tests {
         for (result, why) in [
             (required(Value::Object(many), json!(null)), "more than 4"),
             (required(json!({"a": {"method": "sampling/createMessage", "params": {}}}), json!(null)), "sampling"),
-            (required(json!([1]), json!(null)), "more than 4"),
+            (required(json!([1]), json!(null)), "names"),
+            (required(asks(""), json!(null)), "no name"),
             (required(asks("a"), json!("x".repeat(70_000))), "64 KiB"),
             (required(asks("a"), json!({"x": 1})), "64 KiB"),
         ] {

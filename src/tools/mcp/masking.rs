@@ -47,6 +47,24 @@ pub fn hide(value: &mut Value, hidden: &impl Fn(&str) -> String) {
     }
 }
 
+/// Hides values of variables in the result of a call. The server gets its texts back as they were, or not at all.
+pub fn hide_result(result: &mut Value, hidden: &impl Fn(&str) -> String) {
+    let texts = |result: &Value| ["requestState", "taskId"].map(|field| result[field].as_str().map(str::to_owned));
+    let names = |result: &Value| -> Option<Vec<String>> {
+        Some(result["inputRequests"].as_object()?.keys().cloned().collect())
+    };
+    let (before, names_before) = (texts(result), names(result));
+    hide(result, hidden);
+    for (field, (before, after)) in ["requestState", "taskId"].iter().zip(before.into_iter().zip(texts(result))) {
+        if before != after {
+            result[field] = Value::Bool(false);
+        }
+    }
+    if names_before != names(result) {
+        result["inputRequests"] = Value::Bool(false);
+    }
+}
+
 /// Hides values of variables in why a request has no result.
 pub fn hidden_error(error: RequestError, hidden: &impl Fn(&str) -> String) -> RequestError {
     match error {
@@ -71,5 +89,16 @@ mod tests {
         let mut said = json!({"canary": ["a canary", {"x": 4711, "y": 12}], "ok": true});
         hide(&mut said, &|text: &str| text.replace("canary", "[hidden]").replace("4711", "[hidden]"));
         assert_eq!(said, json!({"[hidden]": ["a [hidden]", {"x": "[hidden]", "y": 12}], "ok": true}));
+    }
+
+    #[test]
+    fn texts_for_the_server_are_kept_whole_or_not_at_all() {
+        let hidden = |text: &str| text.replace("canary", "[hidden]");
+        let of = |word: &str| json!({"requestState": word, "taskId": word, "inputRequests": {word: {}}});
+        let (mut whole, mut cut) = (of("plain"), of("a canary"));
+        hide_result(&mut whole, &hidden);
+        hide_result(&mut cut, &hidden);
+        assert_eq!(whole, of("plain"));
+        assert_eq!(cut, json!({"requestState": false, "taskId": false, "inputRequests": false}));
     }
 }

@@ -46,8 +46,8 @@ use tokio_util::sync::CancellationToken;
 use self::relisting::Staleness;
 use self::result::ResultFiles;
 use self::server::Server;
-use self::tasks::FollowedTask;
-use self::tool::McpTool;
+use self::tasks::TaskGuard;
+use self::tool::{CallStage, McpTool, UNKNOWN, explained};
 use super::{LiveOutput, LiveQuestions, Tool, ToolSet};
 use crate::domain::mcp::{McpEntry, McpLoad, offered_name, server_prefix};
 use crate::domain::visible::visible;
@@ -289,8 +289,12 @@ impl McpServers {
         let called = server.call(&link, params, stop, &nobody).await.map_err(|error| error.to_string())?;
         let mut result = called.result;
         if let Some(task) = tasks::created(&result) {
-            let task = FollowedTask { id: &task?, given: &Map::new() };
-            result = server.follow(&link, task, stop).await.map_err(|error| error.to_string())?;
+            let mut task = TaskGuard::new(link.clone(), task?);
+            let followed = server.follow(&mut task, &Map::new(), stop).await;
+            result = followed.map_err(|error| explained(&error, CallStage::Task))?;
+            if elicitation::is_required(&result) {
+                return Err(format!("its task asks for input, which it gets only in a conversation. {UNKNOWN}"));
+            }
         }
         let files = ResultFiles { home: server.home(), pictures: None };
         Ok(result::answer(files, (name, tool), &result).await)

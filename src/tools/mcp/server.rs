@@ -17,12 +17,13 @@ use super::era::Era;
 use super::link::Link;
 use super::listening;
 use super::listing::{self, Listing};
-use super::masking::{hidden_error, hide};
+use super::masking::{hidden_error, hide_result};
 use super::message::Request;
 use super::oauth::{SignIn, SignIns};
 use super::offers::{self, ResourceView};
 use super::pins::PinnedTool;
 use super::relisting::Relisting;
+use super::tasks::{self, TaskGuard};
 use crate::domain::Mask;
 use crate::domain::mcp::{McpEntry, McpTransport};
 use crate::sandbox::Sandbox;
@@ -31,6 +32,8 @@ use crate::tools::{KeepPictures, LiveOutput, LiveQuestions};
 
 /// Maximum number of calls at once.
 const CALLS: usize = 4;
+/// Maximum number of tasks that are followed at once.
+const TASKS: usize = 16;
 /// How long after a failure it is started again without a call; doubled with each failure up to 5 minutes.
 const RETRY: Duration = Duration::from_secs(5);
 const CALL: RequestLimits = RequestLimits { silence: Duration::from_secs(60), total: Duration::from_secs(600) };
@@ -84,6 +87,7 @@ pub struct Server {
     pub(super) link: tokio::sync::Mutex<Option<Arc<Link>>>,
     known: Mutex<Known>,
     slots: Semaphore,
+    pub(super) task_slots: Semaphore,
     /// How a person signs in to a remote server; `None` for a program, and if the entry has a token itself.
     sign_in: Option<Arc<SignIn>>,
     /// The look at its list that is under way.
@@ -158,6 +162,7 @@ impl Server {
             link: tokio::sync::Mutex::default(),
             known: Mutex::new(known),
             slots: Semaphore::new(CALLS),
+            task_slots: Semaphore::new(TASKS),
             sign_in,
             relisting: Mutex::default(),
             retired: CancellationToken::new(),
@@ -364,7 +369,7 @@ impl Server {
     /// Returns an error if the server refuses, does not answer in time, or is gone.
     pub async fn call(
         &self,
-        link: &Link,
+        link: &Arc<Link>,
         params: Value,
         stop: (&CancellationToken, &LiveOutput),
         questions: &LiveQuestions,
@@ -386,11 +391,11 @@ impl Server {
         let hidden = |text: &str| mask.text(text).into_owned();
         match result {
             Ok(mut result) => {
-                // The server gets it back as it was, or not at all.
-                let state = result["requestState"].as_str().map(str::to_owned);
-                hide(&mut result, &hidden);
-                if state.as_deref() != result["requestState"].as_str() {
-                    result["requestState"] = Value::Bool(false);
+                let task = tasks::created(&result);
+                hide_result(&mut result, &hidden);
+                if let Some(Ok(id)) = task.filter(|task| tasks::created(&result).as_ref() != Some(task)) {
+                    // It cannot be followed.
+                    drop(TaskGuard::new(link.clone(), id));
                 }
                 Ok(Called { result, refused: elicitor.refused() })
             }

@@ -1,6 +1,7 @@
 //! Calls that a server carries out as a task (the extension `io.modelcontextprotocol/tasks`): it answers with a handle, and is
 //! asked from time to time how far it is, until there is a result.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -8,10 +9,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{RequestError, RequestLimits};
+use super::elicitation;
 use super::link::Link;
-use super::masking::{hidden_error, hide};
+use super::masking::{hidden_error, hide_result};
 use super::message::RpcError;
 use super::server::Server;
+use super::uses::Use;
 use crate::tools::LiveOutput;
 
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -19,7 +22,7 @@ pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 const INTERVAL: Duration = Duration::from_secs(1);
 const SHORTEST: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(60);
-/// How long a task may take in all.
+/// How long a task may take until it ends or asks a person, and then after each answer.
 const TOTAL: Duration = Duration::from_secs(3_600);
 /// How often in a row a look may fail.
 const FAILURES: u32 = 5;
@@ -42,12 +45,73 @@ pub fn created(result: &Value) -> Option<Result<String, String>> {
     Some(id.map(str::to_owned).ok_or_else(|| "the server began a task without a usable name".to_owned()))
 }
 
-/// A task to follow.
-#[derive(Clone, Copy)]
-pub struct FollowedTask<'a> {
-    pub id: &'a str,
-    /// Answers of a person that it gets first, by the server's names of its requests.
-    pub given: &'a Map<String, Value>,
+/// A task that somebody waits for. Dropping it before it has ended cancels it.
+pub struct TaskGuard {
+    link: Arc<Link>,
+    /// `None` once it has ended.
+    id: Option<String>,
+    _in_use: Use,
+}
+
+/// A task that waits for a person. Only [`WaitingTask::cancel`] cancels it, because it outlives a restart.
+pub struct WaitingTask {
+    link: Arc<Link>,
+    id: String,
+    _in_use: Use,
+}
+
+impl TaskGuard {
+    pub fn new(link: Arc<Link>, id: String) -> Self {
+        Self { _in_use: link.begin_use(), link, id: Some(id) }
+    }
+
+    /// Goes over to another connection to its server.
+    pub fn move_to(&mut self, link: &Arc<Link>) {
+        if !Arc::ptr_eq(&self.link, link) {
+            (self._in_use, self.link) = (link.begin_use(), link.clone());
+        }
+    }
+
+    /// Returns the task for as long as a person is asked; `None` if it has ended.
+    pub fn waits(mut self) -> Option<WaitingTask> {
+        let id = self.id.take()?;
+        Some(WaitingTask { _in_use: self.link.begin_use(), link: self.link.clone(), id })
+    }
+
+    /// Cancels it, and waits until its server was told.
+    async fn cancel(&mut self) {
+        if let Some(id) = self.id.take() {
+            let link = self.link.clone();
+            // In a task of its own, so that it is told also if nobody waits for that.
+            let _ = tokio::spawn(async move { cancel_task(&link, &id).await }).await;
+        }
+    }
+}
+
+impl Drop for TaskGuard {
+    fn drop(&mut self) {
+        if let Some(id) = self.id.take() {
+            cancel_later(self.link.clone(), id);
+        }
+    }
+}
+
+impl WaitingTask {
+    /// Returns the task once a person has answered.
+    pub fn goes_on(self) -> TaskGuard {
+        TaskGuard::new(self.link, self.id)
+    }
+
+    pub fn cancel(self) {
+        cancel_later(self.link.clone(), self.id);
+    }
+}
+
+fn cancel_later(link: Arc<Link>, id: String) {
+    // Without a runtime the process is ending.
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(async move { cancel_task(&link, &id).await });
+    }
 }
 
 /// How far a task is.
@@ -61,44 +125,60 @@ enum Look {
 
 impl Server {
     /// Follows a task until it has a result or asks for input, which is returned as a call's result would be. A stop cancels it.
+    /// It first gets the answers of a person in `given`, by the server's names of its requests.
     ///
     /// # Errors
     /// Returns an error if the task failed, took too long, or the server says nothing about it any more.
     pub(super) async fn follow(
         &self,
-        link: &Link,
-        task: FollowedTask<'_>,
+        task: &mut TaskGuard,
+        given: &Map<String, Value>,
         (cancel, live): (&CancellationToken, &LiveOutput),
     ) -> Result<Value, RequestError> {
         let live = self.hiding(live);
+        let (link, id) = (task.link.clone(), task.id.clone().unwrap_or_default());
         let followed = tokio::select! {
-            followed = tokio::time::timeout(TOTAL, self.looked_after(link, task, &live)) => followed,
+            followed = tokio::time::timeout(TOTAL, self.looked_after(&link, (&id, given), &live)) => followed,
             () = cancel.cancelled() => Ok(Err(RequestError::Cancelled)),
         };
         let followed = followed.unwrap_or(Err(RequestError::TimedOut(TOTAL.as_secs())));
-        if matches!(followed, Err(RequestError::Cancelled | RequestError::TimedOut(_))) {
-            cancel_task(link, task.id).await;
+        match &followed {
+            Err(RequestError::Cancelled | RequestError::TimedOut(_)) => task.cancel().await,
+            Ok(result) if !elicitation::is_required(result) => task.id = None,
+            Err(RequestError::Refused(error)) if error.code != 0 => task.id = None,
+            Ok(_) | Err(_) => {}
         }
         let mask = self.mask();
         let hidden = |text: &str| mask.text(text).into_owned();
         let mut followed = followed.map_err(|error| hidden_error(error, &hidden))?;
-        hide(&mut followed, &hidden);
+        hide_result(&mut followed, &hidden);
         Ok(followed)
     }
 
     async fn looked_after(
         &self,
         link: &Link,
-        FollowedTask { id, given }: FollowedTask<'_>,
+        (id, given): (&str, &Map<String, Value>),
         live: &LiveOutput,
     ) -> Result<Value, RequestError> {
-        if !given.is_empty() {
-            ask(link, ("tasks/update", json!({"taskId": id, "inputResponses": given}))).await?;
-        }
+        let _slot = self.task_slots.acquire().await.map_err(|_| RequestError::Cancelled)?;
+        let mut answers = (!given.is_empty()).then(|| json!({"taskId": id, "inputResponses": given}));
         let (mut failures, mut shown) = (0, String::new());
         loop {
+            // The server may have been stopped or removed.
+            if !link.is_open() {
+                return Err(RequestError::Lost("the connection to the server of the task has ended".to_owned()));
+            }
             let began = Instant::now();
-            let interval = match ask(link, ("tasks/get", json!({"taskId": id}))).await {
+            let request = match &answers {
+                Some(answers) => ("tasks/update", answers.clone()),
+                None => ("tasks/get", json!({"taskId": id})),
+            };
+            let interval = match ask(link, request).await {
+                Ok(_) if answers.take().is_some() => {
+                    failures = 0;
+                    continue;
+                }
                 Ok(task) => {
                     failures = 0;
                     match look(&task, given) {
@@ -120,6 +200,9 @@ impl Server {
                 Err(RequestError::TimedOut(_)) => {
                     return Err(RequestError::Lost("the server does not say how far its task is".to_owned()));
                 }
+                Err(RequestError::Refused(error)) => {
+                    return Err(RequestError::Lost(format!("the server does not go on with its task: {error}")));
+                }
                 Err(error) => return Err(error),
             };
             tokio::time::sleep_until(began + interval).await;
@@ -128,7 +211,7 @@ impl Server {
 }
 
 /// Tells a server that nobody waits for a task any more.
-pub async fn cancel_task(link: &Link, id: &str) {
+async fn cancel_task(link: &Link, id: &str) {
     let stop = (&CancellationToken::new(), &LiveOutput::default());
     // A server that does not take it ends the task by itself.
     let _ = link.request(("tasks/cancel", json!({"taskId": id})), &CANCEL, stop).await;
@@ -145,7 +228,10 @@ fn look(task: &Value, given: &Map<String, Value>) -> Look {
     match status {
         "completed" if task["result"].is_object() => Look::Ended(task["result"].clone()),
         "completed" => failed("its task has ended without a result"),
-        "failed" => Look::Failed(serde_json::from_value(task["error"].clone()).unwrap_or(RpcError::of(String::new()))),
+        "failed" => match serde_json::from_value::<RpcError>(task["error"].clone()) {
+            Ok(error) if error.code != 0 || !error.message.is_empty() => Look::Failed(error),
+            Ok(_) | Err(_) => failed("its task failed"),
+        },
         "cancelled" => failed("its task was cancelled"),
         "working" | "input_required" => {
             let requests = task["inputRequests"].as_object().filter(|_| status == "input_required");
@@ -197,6 +283,8 @@ mod tests {
             (json!({"status": "working", "statusMessage": "half"}), "half"),
             (json!({"status": "completed"}), "without a result"),
             (json!({"status": "failed", "error": {"code": 1, "message": "broken"}}), "broken"),
+            (json!({"status": "failed", "error": {}}), "its task failed"),
+            (json!({"status": "failed", "error": "x"}), "its task failed"),
             (json!({"status": "cancelled"}), "cancelled"),
             (json!({"status": 7}), "not known"),
             (json!(null), "not known"),

@@ -13,7 +13,7 @@ use super::link::Link;
 use super::pins::{PinState, PinnedTool};
 use super::result::{self, ResultFiles};
 use super::server::{Called, Server};
-use super::tasks::{self, FollowedTask};
+use super::tasks::{self, TaskGuard, WaitingTask};
 use crate::domain::defang::defang;
 use crate::domain::mcp::{McpPolicy, is_note, offered_name};
 use crate::domain::visible::visible;
@@ -27,7 +27,7 @@ use crate::tools::{
 
 /// Maximum characters of a description that the model reads.
 const MAX_DESCRIPTION: usize = 8_000;
-const UNKNOWN: &str = "Whether the call was carried out is unknown; look before you make it again.";
+pub const UNKNOWN: &str = "Whether the call was carried out is unknown; look before you make it again.";
 /// How long a server that only wants a call again is left alone.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -122,17 +122,49 @@ impl Tool for McpTool {
                 Ok(Box::new(McpCall { server, tool, session, pinned, arguments, waiting: Mutex::default() })
                     as Box<dyn PreparedCall>)
             }
-            Some(_) | None => Err(Box::new(ToolAnswer::failed(withheld(self.server.name(), &self.name)))),
+            Some(_) | None => {
+                let why = withheld((self.server.name(), &self.name), CallStage::New);
+                Err(Box::new(ToolAnswer::failed(why)))
+            }
         };
         Box::pin(std::future::ready(prepared))
     }
 }
 
-fn withheld(server: &str, tool: &str) -> String {
+/// How far a call has come when it cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallStage {
+    /// The server has not got it, or has not taken it.
+    New,
+    /// The server has asked for input, and may have begun.
+    Repeated,
+    /// It is a task.
+    Task,
+}
+
+impl CallStage {
+    fn of(resumption: &Resumption) -> Self {
+        match (&resumption.task, resumption.round) {
+            (Some(_), _) => Self::Task,
+            (None, 0) => Self::New,
+            (None, _) => Self::Repeated,
+        }
+    }
+
+    /// Returns what is known of the outcome.
+    fn outcome(self) -> &'static str {
+        match self {
+            Self::New => "Nothing was run.",
+            Self::Repeated | Self::Task => UNKNOWN,
+        }
+    }
+}
+
+fn withheld((server, tool): (&str, &str), stage: CallStage) -> String {
     format!(
-        "the server {server} no longer has the tool {} as it was trusted; a person can look at it in the list of tools. \
-         Nothing was run.",
-        visible(tool)
+        "the server {server} no longer has the tool {} as it was trusted; a person can look at it in the list of tools. {}",
+        visible(tool),
+        stage.outcome()
     )
 }
 
@@ -158,11 +190,6 @@ struct McpCall {
     arguments: Value,
     /// The task that the call has become, while a person is asked what it needs.
     waiting: Mutex<Option<WaitingTask>>,
-}
-
-struct WaitingTask {
-    link: Arc<Link>,
-    id: String,
 }
 
 impl PreparedCall for McpCall {
@@ -211,8 +238,8 @@ impl PreparedCall for McpCall {
     }
 
     fn abandoned(&self) {
-        if let Some(WaitingTask { link, id }) = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            tokio::spawn(async move { tasks::cancel_task(&link, &id).await });
+        if let Some(task) = self.waits(None) {
+            task.cancel();
         }
     }
 }
@@ -226,27 +253,44 @@ impl McpCall {
             None | Some(Ok(Next::Ended)) => elicitation::first(&fingerprint),
             Some(Ok(Next::Again(resumption))) => resumption,
             Some(Ok(Next::Ask(asked))) => return Err(EndRun::InputRequired(asked)),
-            Some(Err(why)) => return Ok(self.failed(&elicitation::refusal(&why))),
+            Some(Err(why)) => {
+                self.abandoned();
+                let asked = options.elicited.and_then(|elicited| elicited.asked.resumption.as_deref());
+                return Ok(self.unasked(&why, asked.map_or(CallStage::New, CallStage::of)));
+            }
         };
+        // Dropped on every way out, and then it is cancelled unless it has ended or waits for a person.
+        let mut task = self.waits(None).map(WaitingTask::goes_on);
         loop {
+            let stage = CallStage::of(&resumption);
             let connected = tokio::select! {
+                // A task is cancelled over this connection.
+                biased;
                 connected = self.server.connect() => connected,
                 () = options.cancel.cancelled() => return Err(cancelled()),
             };
             let link = match connected {
                 Ok(link) => link,
-                Err(why) => return Ok(self.failed(&format!("the server cannot be used: {why}. Nothing was run."))),
+                Err(why) => return Ok(self.failed(&format!("the server cannot be used: {why}. {}", stage.outcome()))),
             };
-            if !self.is_as_prepared() {
-                return Ok(ToolAnswer::failed(withheld(self.server.name(), &self.tool)));
+            if let Some(id) = &resumption.task {
+                task.get_or_insert_with(|| TaskGuard::new(link.clone(), id.clone())).move_to(&link);
             }
-            match self.made(&link, &resumption, &options).await {
+            if !self.is_as_prepared() {
+                return Ok(ToolAnswer::failed(withheld((self.server.name(), &self.tool), stage)));
+            }
+            match self.made((&link, task.as_mut()), &resumption, &options).await {
                 Ok(Called { result, .. }) if tasks::created(&result).is_some() => match tasks::created(&result) {
-                    Some(Ok(task)) if resumption.task.is_none() => {
-                        resumption = Resumption { task: Some(task), ..elicitation::first(&fingerprint) };
+                    Some(Ok(id)) if resumption.task.is_none() => {
+                        task = Some(TaskGuard::new(link, id.clone()));
+                        resumption = Resumption { task: Some(id), ..elicitation::first(&fingerprint) };
                     }
                     Some(Err(why)) => return Ok(self.failed(&format!("{why}. {UNKNOWN}"))),
-                    Some(Ok(_)) | None => return Ok(self.failed(&format!("a task became another task. {UNKNOWN}"))),
+                    Some(Ok(other)) => {
+                        drop(TaskGuard::new(link, other));
+                        return Ok(self.failed(&format!("a task became another task. {UNKNOWN}")));
+                    }
+                    None => return Ok(self.failed(UNKNOWN)),
                 },
                 Ok(Called { result, refused }) => match elicitation::next(self.server.name(), &result, &resumption) {
                     Ok(Next::Ended) => {
@@ -260,18 +304,14 @@ impl McpCall {
                         return Ok(answer);
                     }
                     Ok(Next::Ask(asked)) => {
-                        self.waits(link, asked.resumption.as_deref().and_then(|resumption| resumption.task.clone()));
+                        drop(self.waits(task.take().and_then(TaskGuard::waits)));
                         return Err(EndRun::InputRequired(asked));
                     }
                     Ok(Next::Again(again)) => {
                         resumption = again;
                         tokio::time::sleep(PAUSE).await;
                     }
-                    Err(why) => {
-                        self.waits(link, resumption.task);
-                        self.abandoned();
-                        return Ok(self.failed(&elicitation::refusal(&why)));
-                    }
+                    Err(why) => return Ok(self.unasked(&why, stage)),
                 },
                 Err(RequestError::Refused(error))
                     if error.code == elicitation::ADDRESS_REQUIRED && link.era() == Era::Legacy =>
@@ -279,7 +319,7 @@ impl McpCall {
                     match elicitation::addresses(self.server.name(), &error, &resumption) {
                         Ok(Next::Ask(asked)) => return Err(EndRun::InputRequired(asked)),
                         Ok(Next::Again(_) | Next::Ended) => {
-                            return Ok(self.failed(&explained(&RequestError::Refused(error))));
+                            return Ok(self.failed(&explained(&RequestError::Refused(error), stage)));
                         }
                         Err(why) => return Ok(self.failed(&elicitation::refusal(&why))),
                     }
@@ -288,7 +328,7 @@ impl McpCall {
                 Err(RequestError::Lost(_)) if self.may_repeat() && !repeated && resumption.task.is_none() => {
                     repeated = true
                 }
-                Err(error) => return Ok(self.failed(&explained(&error))),
+                Err(error) => return Ok(self.failed(&explained(&error, stage))),
             }
         }
     }
@@ -296,15 +336,14 @@ impl McpCall {
     /// Makes the call, or goes on with the task that it has become.
     async fn made(
         &self,
-        link: &Link,
+        (link, task): (&Arc<Link>, Option<&mut TaskGuard>),
         resumption: &Resumption,
         options: &RunOptions<'_>,
     ) -> Result<Called, RequestError> {
         let stop = (&options.cancel, &options.live);
-        match &resumption.task {
-            Some(id) => {
-                let task = FollowedTask { id, given: &resumption.given };
-                let result = self.server.follow(link, task, stop).await?;
+        match task {
+            Some(task) => {
+                let result = self.server.follow(task, &resumption.given, stop).await?;
                 Ok(Called { result, refused: Vec::new() })
             }
             None => {
@@ -314,10 +353,17 @@ impl McpCall {
         }
     }
 
-    /// Notes the task that waits for a person.
-    fn waits(&self, link: Arc<Link>, task: Option<String>) {
-        let waiting = task.map(|id| WaitingTask { link, id });
-        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = waiting;
+    /// Notes the task that waits for a person, and returns the one that did.
+    fn waits(&self, task: Option<WaitingTask>) -> Option<WaitingTask> {
+        std::mem::replace(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner), task)
+    }
+
+    /// Returns the answer to a request for input that nobody is asked about.
+    fn unasked(&self, why: &str, stage: CallStage) -> ToolAnswer {
+        self.failed(&match stage {
+            CallStage::Task => format!("{}. {UNKNOWN}", elicitation::task_refusal(why)),
+            CallStage::New | CallStage::Repeated => elicitation::refusal(why),
+        })
     }
 
     /// Returns whether the tool is still what the policy and the person have decided on: a start lists it again.
@@ -342,7 +388,8 @@ impl McpCall {
     }
 }
 
-fn explained(error: &RequestError) -> String {
+/// Returns what the model reads about a call without a result.
+pub fn explained(error: &RequestError, stage: CallStage) -> String {
     match error {
         RequestError::Lost(why) => {
             format!("{why}. {UNKNOWN}")
@@ -350,7 +397,9 @@ fn explained(error: &RequestError) -> String {
         RequestError::TimedOut(_) => {
             format!("{error}. It was told to stop; whether the call was carried out is unknown.")
         }
-        RequestError::SignIn(why) => format!("{why}. Nothing was run."),
+        RequestError::SignIn(why) => format!("{why}. {}", stage.outcome()),
+        // The task has ended in a way that says nothing about what it did.
+        RequestError::Refused(why) if stage == CallStage::Task && why.code == 0 => format!("{error}. {UNKNOWN}"),
         RequestError::Refused(_) | RequestError::Cancelled => format!("{error}."),
     }
 }
@@ -358,6 +407,20 @@ fn explained(error: &RequestError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_new_call_is_said_not_to_have_run() {
+        let signed_out = RequestError::SignIn("sign in".to_owned());
+        let first = elicitation::first("entry");
+        let repeated = Resumption { round: 1, ..first.clone() };
+        let task = Resumption { task: Some("t".to_owned()), ..first.clone() };
+        let of = |resumption: &Resumption| explained(&signed_out, CallStage::of(resumption));
+        assert_eq!(of(&first), "sign in. Nothing was run.");
+        for begun in [repeated, task] {
+            assert_eq!(of(&begun), format!("sign in. {UNKNOWN}"));
+            assert!(withheld(("a", "b"), CallStage::of(&begun)).ends_with(UNKNOWN));
+        }
+    }
 
     #[test]
     fn texts_of_a_server_cannot_imitate_a_conversation() {
