@@ -23,7 +23,7 @@ const show = (element: React.ReactNode) =>
   render(<QueryClientProvider client={queryClient}>{element}</QueryClientProvider>)
 
 it('the focus stays among the access tokens after one is deleted, and after Cancel', async () => {
-  let items = [{ id: 't1', name: 'backup', created_at: AT, expires_at: null }]
+  let items = [{ id: 't1', name: 'backup', scope: 'full', created_at: AT, expires_at: null }]
   serve(({ method }) => {
     if (method === 'DELETE') items = []
     return [200, { code: 0, data: { items } }]

@@ -157,7 +157,7 @@ function TokenRow({ token, onRemove }: { token: AccessToken; onRemove: () => voi
           </p>
           <p className="text-fg-3 text-meta">
             {[
-              t(SCOPES[scope]),
+              SCOPES[scope] && t(SCOPES[scope]),
               created && t('createdAt', { at: date(created) }),
               expires ? t('expiresAt', { at: date(expires) }) : t('expiresNever'),
             ]
