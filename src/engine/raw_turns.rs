@@ -89,6 +89,8 @@ impl RawTurn {
         over: impl Future<Output = ()> + Send,
     ) {
         let mut over = std::pin::pin!(over);
+        // A place for the last error, so that it comes after the pieces that a program has not read yet.
+        let Ok(last) = to.clone().reserve_owned().await else { return };
         let mut turn = self.client.turn(&request);
         let (mut told, mut received) = (None, String::new());
         loop {
@@ -96,8 +98,7 @@ impl RawTurn {
                 // Nobody reads the answer any more.
                 () = to.closed() => break,
                 () = &mut over => {
-                    // A program that does not read is not waited for.
-                    let _ = to.try_send(Err(self.cut_off()));
+                    last.send(Err(self.cut_off()));
                     break;
                 }
                 chunk = turn.next() => chunk,
@@ -111,9 +112,10 @@ impl RawTurn {
             }
             let is_sent = tokio::select! {
                 sent = to.send(chunk) => sent.is_ok(),
+                // A program that does not read is not waited for.
                 () = &mut over => {
-                    let _ = to.try_send(Err(self.cut_off()));
-                    false
+                    last.send(Err(self.cut_off()));
+                    break;
                 }
             };
             if !is_sent {
