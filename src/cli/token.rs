@@ -1,9 +1,11 @@
 //! `miniclaw token`: the tokens with which programs use the OpenAI API and the MCP server of a single-person server, also while
 //! it runs.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::home_dir;
@@ -63,7 +65,14 @@ pub fn run(arguments: TokenArguments) -> anyhow::Result<ExitCode> {
     let tokens = ApiTokens::new(&home_dir(arguments.home));
     match arguments.command {
         TokenCommand::Add { scope, name } => {
-            say!("{}", tokens.add(&name, scope.into())?);
+            let token = tokens.add(&name, scope.into())?;
+            if let Err(error) = writeln!(std::io::stdout(), "{token}") {
+                // Nobody has it.
+                if let Some((id, _)) = tokens.find(&token) {
+                    tokens.revoke(&id)?;
+                }
+                bail!("the token could not be printed, so it was revoked: {error}");
+            }
             eprintln!("keep this token secret; it is not shown again");
         }
         TokenCommand::List => {

@@ -155,6 +155,14 @@ async fn command_ends_well_though_nobody_reads_its_output() {
         let output = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
         assert!(output.status.success() && !text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
     }
+    // A token that nobody has read counts for nothing.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let arguments = ["token", "--home", home.to_str().unwrap(), "add", "--scope", "ask", "--name", "x"];
+    let mut unread = world.command(&arguments).stdout(writer).stderr(Stdio::null()).spawn().unwrap();
+    assert_eq!(unread.wait().unwrap().code(), Some(1));
+    let listed = world.run(&["token", "--home", home.to_str().unwrap(), "list"]).await;
+    assert_eq!(text(&listed.stdout), "");
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = world.command(&["openapi"]).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
     let output = output.wait_with_output().unwrap();
