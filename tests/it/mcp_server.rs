@@ -238,6 +238,29 @@ async fn client_without_pages_is_told_where_to_answer() {
 }
 
 #[tokio::test]
+async fn queued_message_is_told_to_wait_and_found_again() {
+    let slow = steps([json!({"text": "Ti"}), json!({"gate": "g"}), json!({"text": "me."}), json!({"finish": "stop"})]);
+    let world = World::new(script([slow, always(says(["Tea."]))])).await;
+    let server = world.serve().await;
+    let client = McpClient::new(&server, NEW).await;
+    let _running = server.open_chat("s", "Which time?").await;
+    let arguments = json!({"message": "Which tea?", "session": "s", "wait": 0});
+    let waiting = client.call("ask", arguments.clone()).await;
+    assert_eq!(waiting["structuredContent"]["state"], "waiting", "{waiting}");
+    let again = client.call("ask", arguments.clone()).await;
+    assert_eq!(again["structuredContent"]["work"], waiting["structuredContent"]["work"]);
+    world.provider.open_gate("g");
+    eventually("both answers are there", async || {
+        let history = server.get("/api/sessions/s/history").await.ok();
+        history["messages"].as_array().unwrap().len() == 4 && history["running"].is_null()
+    })
+    .await;
+    let ended = client.call("ask", arguments).await;
+    assert_eq!((text(&ended), &ended["structuredContent"]["state"]), ("Tea.", &json!("done")));
+    assert_eq!(ended["structuredContent"]["work"], waiting["structuredContent"]["work"]);
+}
+
+#[tokio::test]
 async fn message_to_a_session_that_waits_answers_no_question() {
     let world = World::new(script([run_command(), says(["Done."]), says(["Later."])])).await;
     world.write("config.yml", ASKING);

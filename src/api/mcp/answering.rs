@@ -26,6 +26,8 @@ pub enum AnswerState {
     Waiting {
         tool: String,
     },
+    /// The message waits behind other work of its conversation.
+    Queued,
 }
 
 impl AnswerState {
@@ -53,6 +55,13 @@ pub fn answer(text: String, state: AnswerState, place: &WorkPlace) -> CallToolRe
         AnswerState::Waiting { tool } => {
             let said = waiting_text(&tool, page);
             ("waiting", Some(format!("{tool} waits for approval")), said)
+        }
+        AnswerState::Queued => {
+            let said = format!(
+                "This waits behind other work of the conversation, which may wait for the person at {page} . Call again with the \
+                 same arguments to wait for the answer."
+            );
+            ("waiting", Some("it is in the queue of the conversation".to_owned()), said)
         }
     };
     let mut structured = json!({"text": text, "state": word, "session": session, "work": work, "page": page});

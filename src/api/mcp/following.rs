@@ -167,6 +167,7 @@ impl<'s> Follower<'s> {
         let mut questions = OpenQuestions::new(waiting.patience);
         let task_after = tokio::time::sleep(TASK_AFTER.min(waiting.patience));
         let mut task_after = std::pin::pin!(task_after);
+        let mut queue_patience = std::pin::pin!(tokio::time::sleep(waiting.patience));
         let takes_tasks = self.takes_tasks();
         loop {
             let next = tokio::select! {
@@ -177,10 +178,12 @@ impl<'s> Follower<'s> {
                 }
                 next = self.progress.next() => next,
                 () = &mut task_after, if takes_tasks && self.begun_at.is_some() => return self.task().await,
+                // The work before it may wait for a person, and a stop may have paused the queue.
+                () = &mut queue_patience, if self.begun_at.is_none() => {
+                    return Ok(self.told_to_wait(AnswerState::Queued, &waiting).into());
+                }
                 OpenQuestion { tool, .. } = questions.expired() => {
-                    self.hold.release();
-                    self.expect_repetition(&waiting.repeat_key);
-                    return Ok(answer(self.text, AnswerState::Waiting { tool }, &self.place).into());
+                    return Ok(self.told_to_wait(AnswerState::Waiting { tool }, &waiting).into());
                 }
             };
             if let Some(delta) = &next {
@@ -212,6 +215,13 @@ impl<'s> Follower<'s> {
                 }
             }
         }
+    }
+
+    /// Lets the work go on without this request, and has the same request again get its answer.
+    fn told_to_wait(mut self, state: AnswerState, waiting: &Waiting) -> CallToolResult {
+        self.hold.release();
+        self.expect_repetition(&waiting.repeat_key);
+        answer(self.text, state, &self.place)
     }
 
     async fn result(self, outcome: Outcome) -> CallToolResult {
