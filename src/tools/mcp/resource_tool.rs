@@ -13,7 +13,7 @@ use super::offers::{self, ResourceView};
 use super::result::{self, ResultFiles};
 use super::server::Server;
 use super::tool::safe;
-use crate::domain::mcp::{McpLoad, McpNetwork, offered_name};
+use crate::domain::mcp::{McpLoad, offered_name};
 use crate::domain::visible::visible;
 use crate::domain::{Effect, EgressAttempts, SessionId, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::sandbox::Level;
@@ -108,10 +108,9 @@ impl PreparedCall for ResourceCall {
 
     fn shown(&self) -> Shown {
         let level = self.server.level();
-        let has_network = level == Some(Level::Off) || self.server.entry.network != McpNetwork::None;
         Shown {
             command: format!("{} → {}", self.server.name(), visible(&self.uri)),
-            network: self.server.entry.is_remote() || has_network,
+            network: self.server.has_network(),
             level: level.map(|level| level.name().to_owned()).unwrap_or_default(),
             ..Shown::default()
         }

@@ -41,6 +41,12 @@ impl Server {
         self.shared.sandbox.as_ref().filter(|_| !self.entry.is_remote()).map(Sandbox::level)
     }
 
+    /// Returns whether what it is told can leave this machine. Without a sandbox every process has network, and its server can
+    /// be anywhere.
+    pub fn has_network(&self) -> bool {
+        self.entry.is_remote() || self.level() == Some(Level::Off) || self.entry.network != McpNetwork::None
+    }
+
     /// Starts the program, or connects to the service, and finds out its era.
     ///
     /// # Errors

@@ -206,10 +206,7 @@ impl PreparedCall for McpCall {
                 Some(_) => format!("storage/mcp/{}/", self.server.name()),
                 None => String::new(),
             },
-            // Without a sandbox every process has network, and its server can be anywhere.
-            network: self.server.entry.is_remote()
-                || level == Some(Level::Off)
-                || self.server.entry.network != crate::domain::mcp::McpNetwork::None,
+            network: self.server.has_network(),
             level: level.map(|level| level.name().to_owned()).unwrap_or_default(),
             definition: Some(self.pinned.definition.sha256.clone()),
             ..Shown::default()
