@@ -25,7 +25,8 @@ async fn member_learns_why_no_command_runs_in_a_project() {
         one
     };
     let why = problem("editor").await;
-    let why = why.as_str().unwrap();
+    assert_eq!((&why["code"], &why["available"]), (&json!("off"), &json!(false)));
+    let why = why["note"].as_str().unwrap();
     assert!(why.starts_with("Commands") && why.contains("off"), "{why}");
     assert!(!why.contains(world.home().to_str().unwrap()), "{why}");
     let (status, _) = refused(&get(&server, &bob, &format!("{path}/git")).await);

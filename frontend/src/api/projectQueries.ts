@@ -5,9 +5,10 @@ import { keys, queryClient } from './queries'
 import type { Project } from './types'
 
 /** The projects of the server; it need not tell scratch. Their code is loaded when they are first needed. */
-export const useProjects = () =>
+export const useProjects = (enabled = true) =>
   useQuery({
     queryKey: keys.projects,
+    enabled,
     queryFn: async () => {
       const projects = await (await import('./conversations')).listProjects()
       nameProjects(projects)

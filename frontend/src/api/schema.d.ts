@@ -3935,7 +3935,7 @@ export interface components {
             note: string;
             /**
              * @description Code of the sentence: `own_user`, `off`, `no_landlock`, `no_bubblewrap`, `not_root`, `no_capabilities`, `no_namespace`,
-             *     `unmapped_uids`, `taken_uids`, `no_uid` or `exposed_home`.
+             *     `unmapped_uids`, `taken_uids`, `no_uid` or `exposed_home`; of a project of somebody else also `no_exchange`.
              */
             code: string;
             /** @description Values that the sentence contains, by name. */
@@ -4827,8 +4827,7 @@ export interface components {
                     available: boolean;
                     /** @description Why they cannot: `folder_missing`, `folder_replaced`, `folder_not_readable` or `folder_not_here`. */
                     problem?: string | null;
-                    /** @description Why no command of the person who asks can work in it, in a project that somebody else shares. */
-                    commands_problem?: string | null;
+                    commands_problem?: components["schemas"]["CommandsInfo"] | null;
                     description: string;
                     /** @description RFC 3339, UTC. */
                     created_at: string;
@@ -4970,8 +4969,7 @@ export interface components {
                 available: boolean;
                 /** @description Why they cannot: `folder_missing`, `folder_replaced`, `folder_not_readable` or `folder_not_here`. */
                 problem?: string | null;
-                /** @description Why no command of the person who asks can work in it, in a project that somebody else shares. */
-                commands_problem?: string | null;
+                commands_problem?: components["schemas"]["CommandsInfo"] | null;
                 description: string;
                 /** @description RFC 3339, UTC. */
                 created_at: string;
@@ -6875,8 +6873,7 @@ export interface components {
             available: boolean;
             /** @description Why they cannot: `folder_missing`, `folder_replaced`, `folder_not_readable` or `folder_not_here`. */
             problem?: string | null;
-            /** @description Why no command of the person who asks can work in it, in a project that somebody else shares. */
-            commands_problem?: string | null;
+            commands_problem?: components["schemas"]["CommandsInfo"] | null;
             description: string;
             /** @description RFC 3339, UTC. */
             created_at: string;

@@ -8,6 +8,7 @@ import type { FileRef } from '@/lib/roots'
 import { bufferOf, dispatchBuffer, openFileOf, useBuffers } from '@/stores/buffers'
 import { useToasts } from '@/stores/toasts'
 import { openFile, useUi } from '@/stores/ui'
+import { Page } from '../commands'
 import { serve } from '../fetch'
 import { file } from '../file'
 
@@ -35,7 +36,7 @@ const selected = () => screen.getByRole('tab', { selected: true }).getAttribute(
 const kept = () => JSON.parse(localStorage.getItem('mc:owner:fileTabs') ?? '')
 
 it('opened files have a tab each, and are stored', async () => {
-  render(<EditorTabs />)
+  render(<EditorTabs />, { wrapper: Page })
   await show(a, b, a)
   expect(names()).toEqual(['a.md', 'b.md'])
   expect(selected()).toBe('a.md')
@@ -71,7 +72,7 @@ it.each([
 })
 
 it('a closed tab gives its place to the next, and drops a text without edits', async () => {
-  render(<EditorTabs />)
+  render(<EditorTabs />, { wrapper: Page })
   await show(a, b, c, b)
   fireEvent(
     screen.getByRole('tab', { name: 'b.md' }),
@@ -83,7 +84,7 @@ it('a closed tab gives its place to the next, and drops a text without edits', a
 })
 
 it('edits survive the closing of their tab', async () => {
-  render(<EditorTabs />)
+  render(<EditorTabs />, { wrapper: Page })
   await show(a, b)
   act(() => dispatchBuffer(b, { type: 'edited', text: 'two' }))
   expect(names()).toEqual(['a.md', 'b.md (Unsaved)'])
@@ -96,7 +97,7 @@ it('edits survive the closing of their tab', async () => {
 })
 
 it('a renamed file keeps its place, a deleted one is marked', async () => {
-  render(<EditorTabs />)
+  render(<EditorTabs />, { wrapper: Page })
   await show(a, b, c)
   await act(async () => {
     expect(await rename(a, file('workspace/z.md'))).toBeNull()
@@ -117,7 +118,7 @@ it('a tab that was not shown since the reload follows its file too', async () =>
 })
 
 it('arrow keys move, Delete closes, and one tab is in the tab order', async () => {
-  render(<EditorTabs />)
+  render(<EditorTabs />, { wrapper: Page })
   await show(a, b, c)
   screen.getByRole('tab', { name: 'c.md' }).focus()
   await userEvent.keyboard('{ArrowRight}')
@@ -129,7 +130,7 @@ it('arrow keys move, Delete closes, and one tab is in the tab order', async () =
 })
 
 it('there are at most so many tabs, and those with edits stay', async () => {
-  render(<EditorTabs />)
+  render(<EditorTabs />, { wrapper: Page })
   await show(a)
   act(() => dispatchBuffer(a, { type: 'edited', text: 'two' }))
   for (let n = 0; n < MOST_TABS; n++) await show(file(`workspace/n${n}.md`))
@@ -141,4 +142,15 @@ it('there are at most so many tabs, and those with edits stay', async () => {
 it('files of the same name are told apart by their folder', () => {
   const tabs = ['skills/a/SKILL.md', 'memory/x.md', 'workspace/x.md', 'memory/y.md'].map(file)
   expect(namesOf(tabs)).toEqual(['a/SKILL.md', 'memory/x.md', 'workspace/x.md', 'y.md'])
+})
+
+it('files of projects are told apart by the name of their project, as soon as it is known', async () => {
+  const project = { id: 'p7', user_id: 1, name: 'Garden', path: 'Garden', role: 'owner', owner: 'default' }
+  serve(({ path }) => [
+    200,
+    path.startsWith('/api/projects') ? { code: 0, data: { items: [project], has_more: false } } : {},
+  ])
+  useTabs.setState({ tabs: ['project/p7/notes.md', 'memory/notes.md'].map(file) })
+  render(<EditorTabs />, { wrapper: Page })
+  await vi.waitFor(() => expect(names()).toEqual(['Garden/notes.md', 'memory/notes.md']))
 })

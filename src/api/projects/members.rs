@@ -14,6 +14,7 @@ use crate::api::error::ApiError;
 use crate::api::security::audit::AuditNote;
 use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
+use crate::api::status::server::CommandsInfo;
 use crate::clock;
 use crate::domain::{AccountId, LinkProblem, MemberRole, MemberState, ProjectId, ProjectRole, RoleRefused};
 use crate::engine::people::ShownMember;
@@ -77,7 +78,7 @@ pub(super) struct InProject {
     /// User name of whose project it is.
     pub owner: String,
     /// Why no command of this person can work in it.
-    pub commands_problem: Option<String>,
+    pub commands_problem: Option<CommandsInfo>,
 }
 
 impl Standing {
@@ -89,10 +90,8 @@ impl Standing {
         let shared = caller.engine.shared_with_me().await?.into_iter();
         let tenant = caller.tenant();
         let shared = shared.map(|(project, role, owner)| {
-            let commands_problem = tenant.commands.problem().or_else(|| {
-                let why = tenant.home.exchange_problem(&project.id)?;
-                Some(format!("Commands and git do not work in projects of others on this server: {why}."))
-            });
+            let without_exchange = || tenant.home.exchange_problem(&project.id).map(CommandsInfo::without_exchange);
+            let commands_problem = CommandsInfo::problem(&tenant.commands).or_else(without_exchange);
             let commands_problem = commands_problem.filter(|_| role != ProjectRole::Viewer);
             (project.id, InProject { role, owner: name(&owner), commands_problem })
         });

@@ -11,6 +11,7 @@ use crate::api::conversations::conversation::{OWNER, project_id};
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, PageQuery, enveloped};
 use crate::api::error::{ApiError, problem_code};
 use crate::api::security::caller::Caller;
+use crate::api::status::server::CommandsInfo;
 use crate::clock;
 use crate::domain::{self, LinkProblem, ProjectId, ProjectName, ProjectRole};
 use crate::store::ProjectChange;
@@ -39,7 +40,7 @@ pub struct Project {
     problem: Option<&'static str>,
     /// Why no command of the person who asks can work in it, in a project that somebody else shares.
     #[serde(skip_serializing_if = "Option::is_none")]
-    commands_problem: Option<String>,
+    commands_problem: Option<CommandsInfo>,
     description: String,
     /// RFC 3339, UTC.
     created_at: String,

@@ -63,20 +63,20 @@ pub struct Status {
 }
 
 /// As whom a person's commands run, or why they are left out.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Clone, Serialize, utoipa::ToSchema)]
 pub struct CommandsInfo {
     available: bool,
     /// One English sentence.
     note: String,
     /// Code of the sentence: `own_user`, `off`, `no_landlock`, `no_bubblewrap`, `not_root`, `no_capabilities`, `no_namespace`,
-    /// `unmapped_uids`, `taken_uids`, `no_uid` or `exposed_home`.
+    /// `unmapped_uids`, `taken_uids`, `no_uid` or `exposed_home`; of a project of somebody else also `no_exchange`.
     code: String,
     /// Values that the sentence contains, by name.
     about: ErrorParams,
 }
 
 impl CommandsInfo {
-    fn of(access: &CommandAccess) -> Option<Self> {
+    pub(in crate::api) fn of(access: &CommandAccess) -> Option<Self> {
         Some(match access.person.as_ref()? {
             Ok(uid) => Self {
                 available: true,
@@ -91,6 +91,21 @@ impl CommandsInfo {
                 about: obstacle.params(),
             },
         })
+    }
+
+    /// Says why no command runs, if none does.
+    pub(in crate::api) fn problem(access: &CommandAccess) -> Option<Self> {
+        Self::of(access).filter(|commands| !commands.available)
+    }
+
+    /// Says that no command can work in a project of somebody else.
+    pub(in crate::api) fn without_exchange(reason: String) -> Self {
+        Self {
+            available: false,
+            note: format!("Commands and git do not work in projects of others on this server: {reason}."),
+            code: "no_exchange".to_owned(),
+            about: ErrorParams::from([("reason".to_owned(), reason)]),
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 import { X } from 'lucide-react'
 import { type KeyboardEvent, type MouseEvent, useEffect, useRef } from 'react'
 import { useShallow } from 'zustand/react/shallow'
+import { useProjects } from '@/api/projectQueries'
 import { cn } from '@/lib/cn'
 import { type Key, useT } from '@/lib/i18n'
-import type { FileRef } from '@/lib/roots'
+import { type FileRef, isProject } from '@/lib/roots'
 import { useBuffers } from '@/stores/buffers'
 import { openFile, useUi } from '@/stores/ui'
 import { closeTab, markOf, namesOf, type TabMark, useTabs } from './tabs'
@@ -24,6 +25,8 @@ export function EditorTabs() {
   const tabs = useTabs(s => s.tabs)
   const shown = useUi(ui => ui.file)
   const marks = useBuffers(useShallow(() => tabs.map(markOf)))
+  // Paths of projects have the projects' names once these are loaded.
+  useProjects(tabs.some(({ root }) => isProject(root)))
   const names = namesOf(tabs)
   const selected = shown ? tabs.indexOf(shown) : -1
   // biome-ignore lint/correctness/useExhaustiveDependencies: the selected tab comes into view when it changes

@@ -9,7 +9,8 @@ import { Button, IconButton } from '@/components/ui/Button'
 import { Menu } from '@/components/ui/Menu'
 import { projectName, SCRATCH } from '@/features/project/place'
 import { sharedBy, useAccess, useProjectOf } from '@/features/project/role'
-import { useT } from '@/lib/i18n'
+import { commandsNote } from '@/features/settings/sandbox'
+import { useSay, useT } from '@/lib/i18n'
 import '@/lib/later'
 import { projectRoot } from '@/lib/roots'
 import { personOfPage } from '@/lib/storage'
@@ -24,6 +25,7 @@ const ShownProjectList = onDemand(() => import('./ShownProjectList'))
 /** The files of a project: that of the conversation, or another one that a person chooses. */
 export function ProjectTab() {
   const t = useT()
+  const say = useSay()
   const id = useShownProject()
   const beside = useProjectBeside()
   const { sessionId } = useCommandContext()
@@ -104,7 +106,7 @@ export function ProjectTab() {
       )}
       {project?.commands_problem && (
         <p className="px-3 pb-1.5 text-fg-3 text-small [overflow-wrap:anywhere]">
-          {project.commands_problem}
+          {commandsNote(say, project.commands_problem)}
         </p>
       )}
       {id === null ? (

@@ -373,6 +373,7 @@ export const server: Record<string, string> = {
     '命令不可用：此账户还没有用户 ID。请重启服务器；如果无效，说明用户 ID 已用完，请在 config.yml 中将 people_uids 设为未使用的范围并重启。',
   'commands.exposed_home':
     '命令不可用：主文件夹位于所有命令都可读取的系统文件夹中。请移动主文件夹，例如移到 /srv。',
+  'commands.no_exchange': '此服务器上，命令和 git 无法在他人的项目中运行：{reason}。',
 
   // Sentences that have no code, with what is in parentheses left out.
   'text.Skills Snapshot': '技能概览',
