@@ -8,6 +8,7 @@ use super::app::App;
 use super::conversations::envelope::{Enveloped, enveloped};
 use super::error::ApiError;
 use super::security::caller::server_for_names;
+use crate::engine::model_status::ModelCandidate;
 
 #[derive(Serialize)]
 pub struct ModelNames {
@@ -17,6 +18,7 @@ pub struct ModelNames {
 #[derive(Serialize)]
 struct ModelName {
     id: String,
+    name: String,
     label: String,
 }
 
@@ -33,7 +35,8 @@ struct ToolName {
 
 pub async fn models(app: &App) -> Result<Json<ModelNames>, ApiError> {
     let candidates = server_for_names(app).await?.models.candidates().into_iter();
-    Ok(Json(ModelNames { available: candidates.map(|model| ModelName { id: model.id, label: model.label }).collect() }))
+    let shown = |ModelCandidate { id, name, label, .. }| ModelName { id, name, label };
+    Ok(Json(ModelNames { available: candidates.map(shown).collect() }))
 }
 
 pub async fn tools(app: &App) -> Result<Json<Enveloped<ToolNames>>, ApiError> {

@@ -385,6 +385,8 @@ pub enum AccountRefused {
     Disabled,
     #[error("this invitation was used already, has expired, or is wrong")]
     BadInvitation,
+    #[error("an account on this server needs an invitation; ask an admin for one, and send its code as `invitation`")]
+    InvitationNeeded,
     #[error("nobody can make an account on this server; ask an admin for one")]
     RegistrationClosed,
     #[error("the first account needs the code that the server printed at its start; send it as `setup_code`")]

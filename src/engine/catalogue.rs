@@ -116,7 +116,10 @@ impl ModelCatalogue {
         for (ConfiguredEndpoint { id: configured_id, endpoint, from }, id) in endpoints.iter().zip(ids(&endpoints)) {
             match Client::logging(endpoint.clone(), self.health(endpoint)) {
                 Ok(client) => remote.push(RemoteModel {
-                    candidate: candidate(id, endpoint, from),
+                    candidate: ModelCandidate {
+                        name: configured_id.clone().unwrap_or_else(|| endpoint.model.clone()),
+                        ..candidate(id, endpoint, from)
+                    },
                     configured_id: configured_id.clone(),
                     client: Arc::new(client),
                 }),
@@ -293,6 +296,7 @@ fn ids(endpoints: &[ConfiguredEndpoint]) -> Vec<String> {
 fn candidate(id: String, endpoint: &Endpoint, from: &str) -> ModelCandidate {
     ModelCandidate {
         id,
+        name: endpoint.model.clone(),
         context_window: endpoint.context_window,
         thinking: endpoint.profile.can_switch_thinking(),
         vision: endpoint.profile.vision,

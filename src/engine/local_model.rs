@@ -185,6 +185,7 @@ impl LocalModel {
         let (model, label) = (self.model(), self.label());
         ModelCandidate {
             id: format!("local/{model}"),
+            name: model.clone(),
             provider: "local".to_owned(),
             model,
             label,

@@ -43,6 +43,8 @@ pub enum ModelState {
 pub struct ModelCandidate {
     /// Id for choosing the model: `provider/model`, followed by `@address` if two would be equal.
     pub id: String,
+    /// The `model` of a conversation that uses it: its id in config.yml, or the name that its provider knows.
+    pub name: String,
     pub provider: String,
     pub model: String,
     pub label: String,

@@ -65,7 +65,7 @@ fn project_is_searched_where_its_folder_lies() {
     let id = ProjectId::parse("zoo").unwrap();
     let library = library_of(home.clone(), Root::Project(id.clone()), usize::MAX);
     assert!(library.search("penguins", SearchOptions::best(1)).is_err(), "it is not registered");
-    home.add_project(id, elsewhere.path()).unwrap();
+    home.add_project(id, elsewhere.path());
     let found = library.search("penguins", SearchOptions::best(1)).unwrap();
     assert_eq!((found.folder.as_str(), found.hits[0].source.as_str()), ("project/zoo", "project/zoo/docs/birds.md"));
     assert!(folder.path().join("storage/retrieval/project.zoo.index").is_dir(), "its index is a cache of the home");
@@ -92,7 +92,7 @@ fn projects(home: &Home, ids: &[&str]) -> (ProjectLibraries, Vec<tempfile::TempD
     let folders = ids.iter().map(|id| {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.md"), format!("Penguins of {id} swim.")).unwrap();
-        home.add_project(ProjectId::parse(id).unwrap(), folder.path()).unwrap();
+        home.add_project(ProjectId::parse(id).unwrap(), folder.path());
         folder
     });
     let folders = folders.collect();

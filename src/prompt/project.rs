@@ -16,6 +16,10 @@ const PROJECT_LABEL: &str = "Project";
 const PROJECT_GUIDE: &str = "This conversation works in a project folder, with its own tools: what the guide says of \
 terminal and of the home's file tools does not count here. Paths begin at the project's root. A file of the home, such as a \
 skill, is named with home: before its path, as home:skills/x/SKILL.md.";
+/// What the model is told once that project is gone.
+const PROJECT_IS_GONE: &str = "The project that this conversation worked in was deleted or is not shared any more. None of its \
+files is here, and the tools are those of the home. If the person asks for something in the project, say so: they can restore it, or \
+choose another folder for this conversation.";
 /// Label of a project's AGENTS.md files.
 const GUIDE_LABEL: &str = "Project Guide";
 /// Label of a project's skills.
@@ -30,9 +34,12 @@ const CALLS_AT_WORK: usize = 10;
 /// Maximum number of folders whose guides are looked for, besides the root.
 const MAX_FOLDERS: usize = 20;
 
-/// Adds the parts of the project that a session is bound to, if this home has it.
+/// Adds the parts of the project that a session is bound to, or says that it is gone.
 pub fn add_project(system: &mut SystemPrompt, home: &Home, session: &Session) {
-    let Some(root) = session.project_id.clone().map(Root::Project).filter(|root| home.has_root(root)) else { return };
+    let Some(root) = session.project_id.clone().map(Root::Project) else { return };
+    if !home.has_root(&root) {
+        return system.add_instructions(PROJECT_LABEL, PROJECT_IS_GONE);
+    }
     system.add_instructions(PROJECT_LABEL, PROJECT_GUIDE);
     add_guides(system, home, (&root, session));
     add_skills(system, home, &root);

@@ -1,6 +1,6 @@
 //! The folder of git in a project, and whether git can be used in it: everything of the repository has to be in the project.
 
-use std::io;
+use std::io::{self, Read};
 
 use cap_std::fs::Dir;
 
@@ -16,7 +16,7 @@ pub enum GitFolder {
     None,
     /// A folder with a whole repository in it.
     Whole,
-    /// The repository, or a part of it, is elsewhere.
+    /// It cannot be used, for this reason: the repository, or a part of it, is elsewhere, or git does not know it.
     Elsewhere(&'static str),
 }
 
@@ -38,6 +38,8 @@ const PARTS: [&str; 12] = [
 ];
 /// What makes a folder a repository for git. Git completes a folder without one of them when it makes a repository.
 const NEEDED: [&str; 3] = ["HEAD", "objects", "refs"];
+/// No HEAD is longer: it has one line.
+const MAX_HEAD: u64 = 4096;
 const IS_FILE: &str =
     "its .git is a file that names a folder elsewhere (a worktree or a submodule); open that repository";
 const IS_LINK: &str = "its .git is a link; put the repository itself into the project";
@@ -45,6 +47,8 @@ const HAS_LINK: &str = "a part of its .git is a link; put the repository itself 
 const IS_SHARED: &str = "its .git shares the repository of another folder (commondir); open that repository";
 const BORROWS: &str = "its .git borrows objects from another repository (alternates); run `git repack -a -d` there, and remove \
                        .git/objects/info/alternates";
+const BROKEN_HEAD: &str = "its .git/HEAD is damaged, so git does not know the repository; write the name of the branch into it, \
+                           such as `ref: refs/heads/main`, or delete .git";
 
 impl Home {
     /// Returns whether a project is a git repository that lies wholly in it.
@@ -75,10 +79,27 @@ fn of_folder(folder: &Dir) -> io::Result<GitFolder> {
     if git.symlink_metadata("objects/info/alternates").is_ok() {
         return Ok(GitFolder::Elsewhere(BORROWS));
     }
+    if is_broken(&git)? {
+        return Ok(GitFolder::Elsewhere(BROKEN_HEAD));
+    }
     match NEEDED.iter().all(|part| git.symlink_metadata(part).is_ok()) {
         true => Ok(GitFolder::Whole),
         false => Ok(GitFolder::None),
     }
+}
+
+/// Returns whether a repository has a HEAD that git refuses: it neither names a reference nor is the hash of a commit.
+fn is_broken(git: &Dir) -> io::Result<bool> {
+    let head = match git.open("HEAD") {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        opened => opened?,
+    };
+    let mut start = Vec::new();
+    head.take(MAX_HEAD).read_to_end(&mut start)?;
+    let names_reference = start.strip_prefix(b"ref:").is_some_and(|name| name.trim_ascii_start().starts_with(b"refs/"));
+    let hash = start.trim_ascii_end();
+    let is_hash = matches!(hash.len(), 40 | 64) && hash.iter().all(u8::is_ascii_hexdigit);
+    Ok(!names_reference && !is_hash)
 }
 
 #[cfg(test)]
@@ -105,6 +126,11 @@ mod tests {
         assert_eq!(found(), GitFolder::None, "git takes a folder without a HEAD for none");
         fs::write(at(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         assert_eq!(found(), GitFolder::Whole);
+        for (head, is_whole) in [("junk", false), ("", false), ("ref: main", false), (&"1a".repeat(20), true)] {
+            fs::write(at(".git/HEAD"), head).unwrap();
+            assert_eq!(found() == GitFolder::Whole, is_whole, "{head}");
+            assert_eq!(found() == GitFolder::Elsewhere(BROKEN_HEAD), !is_whole, "{head}");
+        }
         for (name, why) in [("commondir", IS_SHARED), ("objects/info/alternates", BORROWS)] {
             fs::write(at(".git").join(name), "/elsewhere").unwrap();
             assert_eq!(found(), GitFolder::Elsewhere(why));

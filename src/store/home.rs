@@ -120,11 +120,9 @@ impl Home {
         for name in Root::HOME.iter().filter_map(Root::folder).chain([TEXTS]) {
             root.open_dir(name).iter().for_each(atomic::remove_leftovers);
         }
-        let scratch = root.open_dir(SCRATCH).map_err(StoreError::io("opening scratch/"))?;
         Seal::restrict(&root);
         let (seal, key) = Seal::open(&root, &sessions)?;
-        let scratch = ProjectFolder::held(scratch, path.join(SCRATCH));
-        let projects = BTreeMap::from([(ProjectId::scratch(), scratch)]);
+        let projects = scratch_of(&path);
         let home = Self::of(Opened { path, root, sessions, seal, projects, lock: Some(lock) });
         home.keep_key(key)?;
         home.remove_uploads();
@@ -153,8 +151,7 @@ impl Home {
             KeyStatus::Lost => return Err(StoreError::NoKey { reason: "it is missing".to_owned() }),
             KeyStatus::Damaged(reason) => return Err(StoreError::NoKey { reason }),
         }
-        let scratch = root.open_dir(SCRATCH).ok().map(|dir| ProjectFolder::held(dir, path.join(SCRATCH)));
-        let projects = scratch.map(|scratch| (ProjectId::scratch(), scratch)).into_iter().collect();
+        let projects = scratch_of(&path);
         let home = Self::of(Opened { path, root, sessions, seal, projects, lock: None });
         home.open_projects_for_reading();
         Ok(home)
@@ -337,6 +334,11 @@ pub(super) fn make_dir(root: &Dir, name: &str, mode: u32) -> Result<(), StoreErr
     let mut builder = DirBuilder::new();
     builder.mode(mode);
     root.create_dir_with(name, &builder).map_err(StoreError::io(format!("creating {name}/")))
+}
+
+/// The project that every home has.
+fn scratch_of(home: &Path) -> BTreeMap<ProjectId, ProjectFolder> {
+    BTreeMap::from([(ProjectId::scratch(), ProjectFolder::in_home(home, SCRATCH.into()))])
 }
 
 /// # Errors

@@ -217,7 +217,7 @@ fn open_without_links(path: &Path) -> rustix::io::Result<Dir> {
 
 // The types of some numbers depend on the processor.
 #[allow(clippy::unnecessary_cast)]
-fn identity(dir: &Dir) -> rustix::io::Result<FolderIdentity> {
+pub(super) fn identity(dir: &Dir) -> rustix::io::Result<FolderIdentity> {
     let stat = rustix::fs::fstat(dir)?;
     let born = rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok();
     let born = born.filter(|all| all.stx_mask & StatxFlags::BTIME.bits() != 0);

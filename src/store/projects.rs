@@ -3,7 +3,7 @@
 //! good.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt};
 use serde::{Deserialize, Serialize};
@@ -118,7 +118,7 @@ impl Home {
         for project in projects {
             let done = match project.deleted_at {
                 Some(_) => self.move_deleted(&project),
-                None => self.finish_commit(&project).and_then(|()| self.open_project(&project)),
+                None => self.open_project(&project).and_then(|()| self.finish_commit(&project)),
             };
             if let Err(error) = done {
                 self.warn(format!("The folder of the project “{}” cannot be used: {error}.", project.name));
@@ -224,7 +224,11 @@ impl Home {
         let workspaces = self.workspaces()?;
         if workspaces.symlink_metadata(folder).is_err() {
             let doing = StoreError::io(format!("the folder {WORKSPACES}/{folder}"));
-            self.move_committed(project.id.as_str(), (&workspaces, folder)).map_err(doing)?;
+            match self.move_committed(project.id.as_str(), (&workspaces, folder)) {
+                // Nothing was left to do: somebody took the folder away, and may put it back.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                moved => moved.map_err(doing)?,
+            }
         }
         self.forget_resumable(project.id.as_str());
         Ok(())
@@ -337,11 +341,8 @@ impl Home {
             self.register(project.id.clone(), ProjectFolder::linked(link, path));
             return Ok(());
         }
-        let folder = folder_name(project)?;
-        let doing = || format!("the folder {WORKSPACES}/{folder}");
-        let dir = self.root().open_dir(WORKSPACES).and_then(|workspaces| workspaces.open_dir(folder));
-        let dir = dir.map_err(StoreError::io(doing()))?;
-        self.register(project.id.clone(), ProjectFolder::held(dir, self.workspace_path(folder)));
+        let folder = Path::new(WORKSPACES).join(folder_name(project)?);
+        self.register(project.id.clone(), ProjectFolder::in_home(self.path(), folder));
         Ok(())
     }
 
@@ -354,10 +355,6 @@ impl Home {
             self.root().create_dir_with(WORKSPACES, &builder).map_err(StoreError::io(doing()))?;
         }
         self.root().open_dir(WORKSPACES).map_err(StoreError::io(doing()))
-    }
-
-    fn workspace_path(&self, folder: &str) -> PathBuf {
-        self.path().join(WORKSPACES).join(folder)
     }
 }
 

@@ -1,34 +1,38 @@
-//! The folders of the roots. A root of the home is a folder in it; a project's folder lies elsewhere and is registered.
+//! The folders of the roots. A root of the home is a folder in it; the folder of a project is registered.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-use cap_std::ambient_authority;
-use cap_std::fs::{Dir, MetadataExt};
+use cap_std::fs::Dir;
 
 use super::error::StoreError;
 use super::home::Home;
 use super::linked;
-use crate::domain::{FolderIdentity, FolderOwner, LinkProblem, ProjectId, Root};
+use super::projects::WORKSPACES;
+use crate::domain::{FolderIdentity, LinkProblem, ProjectId, Root};
 
 /// The folder of a project.
+#[derive(Clone)]
 pub(super) struct ProjectFolder {
     handle: FolderHandle,
     /// For processes that work in it.
     path: PathBuf,
 }
 
+/// How it is opened, for each use: other programs move and delete folders.
+#[derive(Clone)]
 enum FolderHandle {
-    /// It stays the same folder even if it is moved.
-    Held(Dir),
-    /// A person has linked it; it is opened for each use.
+    /// By this path in the home.
+    InHome(PathBuf),
+    /// A person has linked it.
     Linked(FolderIdentity),
 }
 
 impl ProjectFolder {
-    pub fn held(dir: Dir, path: PathBuf) -> Self {
-        Self { handle: FolderHandle::Held(dir), path }
+    /// The folder with this path in the home at `home`, whether it is there now or not.
+    pub fn in_home(home: &Path, path: PathBuf) -> Self {
+        Self { path: home.join(&path), handle: FolderHandle::InHome(path) }
     }
 
     pub fn linked(link: FolderIdentity, path: PathBuf) -> Self {
@@ -37,23 +41,13 @@ impl ProjectFolder {
 }
 
 impl Home {
-    /// Makes the files of a folder of this machine available as those of a project, until this server ends or the project
-    /// is removed. The folder is held by a handle, so it stays the same folder even if it is moved.
-    ///
-    /// # Errors
-    /// Returns [`StoreError::NotFound`] if there is no such folder, and [`StoreError::NotAllowed`] if the folder contains
-    /// this home or lies in it: secrets and machine files are no one's project.
-    pub fn add_project(&self, id: ProjectId, folder: &Path) -> Result<(), StoreError> {
-        let shown = folder.display().to_string();
-        let folder = folder.canonicalize().map_err(StoreError::io(format!("project folder {shown}")))?;
-        if self.path().starts_with(&folder) || folder.starts_with(self.path()) {
-            let why = "it contains this home, or lies in it";
-            return Err(StoreError::NotAllowed { path: shown, why });
-        }
-        let dir = Dir::open_ambient_dir(&folder, ambient_authority());
-        let dir = dir.map_err(StoreError::io(format!("project folder {shown}")))?;
-        self.register(id, ProjectFolder::held(dir, folder));
-        Ok(())
+    /// Makes the files of a folder of this machine available as those of a project.
+    #[cfg(test)]
+    pub fn add_project(&self, id: ProjectId, folder: &Path) {
+        let folder = folder.canonicalize().unwrap();
+        let identity =
+            linked::identity(&Dir::open_ambient_dir(&folder, cap_std::ambient_authority()).unwrap()).unwrap();
+        self.register(id, ProjectFolder::linked(identity, folder));
     }
 
     pub(super) fn register(&self, id: ProjectId, folder: ProjectFolder) {
@@ -64,8 +58,7 @@ impl Home {
     /// folder cannot be used now.
     pub fn project_path(&self, root: &Root) -> Option<PathBuf> {
         let path = self.working_path(root)?;
-        let is_held = self.folder_owner(root) == Some(FolderOwner::Commands);
-        (is_held || self.check_root(root).is_ok()).then_some(path)
+        self.check_root(root).is_ok().then_some(path)
     }
 
     /// Returns the path of a project's folder, whether it can be used now or not; `None` if this home does not have it.
@@ -84,7 +77,7 @@ impl Home {
         let projects = self.projects().read().unwrap_or_else(PoisonError::into_inner);
         match projects.get(id)?.handle {
             FolderHandle::Linked(link) => Some(link),
-            FolderHandle::Held(_) => None,
+            FolderHandle::InHome(_) => None,
         }
     }
 
@@ -143,16 +136,22 @@ impl Home {
         let refused = |why| Err(StoreError::NotAllowed { path: root.to_string(), why });
         let opened = match (root.folder(), root) {
             (Some(folder), _) => self.root().open_dir(folder),
-            (None, Root::Project(id)) if let Some(shared) = self.shared_folder(id) => self.open_shared(&shared),
-            (None, Root::Project(id)) => match self.project_handle(id) {
-                Some(Ok(Ok(held))) if is_deleted(&held) => return self.reopen_project(id),
-                Some(Ok(held)) => held,
-                // No lock is held: a network disk may not answer for long.
-                Some(Err((link, path))) => {
-                    if self.links_are_closed() {
-                        let path = path.display().to_string();
-                        return Err(StoreError::Unavailable(LinkProblem::NotHere(path)));
-                    }
+            (None, Root::Project(id)) if let Some(shared) = self.shared_folder(id) => {
+                let opened = self.open_shared(&shared);
+                self.require_there(root, &format!("{WORKSPACES}/{}", shared.project.path), &opened)?;
+                opened
+            }
+            // No lock is held: a network disk may not answer for long.
+            (None, Root::Project(id)) => match self.project_folder(id) {
+                Some(ProjectFolder { handle: FolderHandle::InHome(path), .. }) => {
+                    let opened = self.root().open_dir(&path);
+                    self.require_there(root, &path.display().to_string(), &opened)?;
+                    opened
+                }
+                Some(ProjectFolder { path, .. }) if self.links_are_closed() => {
+                    return Err(StoreError::Unavailable(LinkProblem::NotHere(path.display().to_string())));
+                }
+                Some(ProjectFolder { handle: FolderHandle::Linked(link), path }) => {
                     return linked::open(&path, &link).map_err(StoreError::Unavailable);
                 }
                 None => return refused("this home has no such project"),
@@ -163,32 +162,22 @@ impl Home {
         opened.map_err(explain)
     }
 
-    /// Returns the folder of a project, or what a linked one is opened by.
-    fn project_handle(&self, id: &ProjectId) -> Option<Result<io::Result<Dir>, (FolderIdentity, PathBuf)>> {
-        let projects = self.projects().read().unwrap_or_else(PoisonError::into_inner);
-        let ProjectFolder { handle, path } = projects.get(id)?;
-        Some(match handle {
-            FolderHandle::Held(dir) => Ok(dir.try_clone()),
-            FolderHandle::Linked(link) => Err((*link, path.clone())),
-        })
+    fn project_folder(&self, id: &ProjectId) -> Option<ProjectFolder> {
+        self.projects().read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
-    /// Opens the folder of a project that another program has deleted, and may have put back.
-    fn reopen_project(&self, id: &ProjectId) -> Result<Dir, StoreError> {
-        let path = self.working_path(&Root::Project(id.clone())).unwrap_or_default();
-        let missing = || StoreError::Unavailable(LinkProblem::Missing(path.display().to_string()));
-        self.project(id).ok_or_else(missing).and_then(|project| self.open_project(&project).map_err(|_| missing()))?;
-        self.indexes().forget(&Root::Project(id.clone()));
-        match self.project_handle(id) {
-            Some(Ok(Ok(held))) if !is_deleted(&held) => Ok(held),
-            _ => Err(missing()),
+    /// # Errors
+    /// Returns [`LinkProblem::Missing`] if the folder of a project is not there.
+    fn require_there(&self, root: &Root, path: &str, opened: &io::Result<Dir>) -> Result<(), StoreError> {
+        match opened {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                // What is put there later may be another folder.
+                self.indexes().forget(root);
+                Err(StoreError::Unavailable(LinkProblem::Missing(path.to_owned())))
+            }
+            _ => Ok(()),
         }
     }
-}
-
-/// Returns whether a folder is in no other folder any more.
-fn is_deleted(folder: &Dir) -> bool {
-    folder.dir_metadata().is_ok_and(|meta| meta.nlink() == 0)
 }
 
 #[cfg(test)]
@@ -205,7 +194,7 @@ mod tests {
     fn registered_project_is_read_written_listed_and_moved() {
         let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let home = Home::open(folder.path()).unwrap();
-        home.add_project(project("tea"), elsewhere.path()).unwrap();
+        home.add_project(project("tea"), elsewhere.path());
         let root = Root::Project(project("tea"));
         let place = |below: &str| Place::parse(&format!("{root}/{below}")).unwrap();
         home.save_text(&place("src/main.rs"), "fn main() {}", &Expect::Absent).unwrap();
@@ -234,7 +223,7 @@ mod tests {
             assert_eq!(home.save_text(&place, "x", &Expect::Anything).unwrap_err().to_string(), refused);
         };
         refuses();
-        home.add_project(project("tea"), elsewhere.path()).unwrap();
+        home.add_project(project("tea"), elsewhere.path());
         home.save_text(&place, "x", &Expect::Absent).unwrap();
         assert!(home.remove_project(&project("tea")) && !home.remove_project(&project("tea")));
         refuses();
@@ -251,19 +240,5 @@ mod tests {
         assert_eq!(home.list(&Root::Snapshot).unwrap_err().to_string(), refused);
         assert_eq!(home.list_folder(&Place::of_root(Root::Snapshot)).unwrap_err().to_string(), refused);
         assert_eq!(home.find_files(&Root::Snapshot, 9, &|_| true).unwrap_err().to_string(), refused);
-    }
-
-    #[test]
-    fn home_is_no_project() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("home");
-        std::fs::create_dir(&path).unwrap();
-        let home = Home::open(&path).unwrap();
-        for own in [folder.path(), &path, &path.join("sessions"), Path::new("/")] {
-            let refused = home.add_project(project("own"), own);
-            assert!(matches!(refused, Err(StoreError::NotAllowed { .. })), "{own:?}: {refused:?}");
-        }
-        let gone = home.add_project(project("own"), &folder.path().join("none"));
-        assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{gone:?}");
     }
 }

@@ -61,7 +61,7 @@ async fn acts_are_recorded_without_names_of_strangers_or_secrets() {
             "account_changed refused last_admin",
             "password_reset done -",
             "account_changed done -",
-            "registered refused bad_invitation",
+            "registered refused invitation_needed",
         ]
     );
     let of = |event: &str, outcome: &str| {

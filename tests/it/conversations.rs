@@ -375,6 +375,33 @@ async fn broken_stream_resumes_with_the_same_steps() {
 }
 
 #[tokio::test]
+async fn answer_that_was_cut_off_is_not_said_to_be_complete() {
+    let world = world().await;
+    let server = world.serve().await;
+    let id = created(&server, json!({})).await;
+    let path = format!("{CONVERSATIONS}/{id}/messages");
+    let body = json!({"text": "hi"});
+    let mut first = streamed(&server, &path, "k", body.clone()).await;
+    while first.next().await.unwrap().data["index"] != 4 {}
+    server.signal(9);
+    drop((first, server));
+    let server = world.serve().await;
+    let again = streamed(&server, &path, "k", body).await.rest().await;
+    let last = again.last().unwrap();
+    assert!(last.is("error") && last.data["code"] == "interrupted", "{last:?}");
+    let stored = messages(&server, &id).await;
+    assert_eq!(
+        (&stored[1]["stop_reason"], json!(shown(&again))),
+        (&json!("interrupted"), stored[1]["process_steps"].clone())
+    );
+    world.provider.open_gate("g");
+    for repeated in [said(&server, &id, "k2", "more").await, said(&server, &id, "k2", "more").await] {
+        let done = &repeated.last().unwrap().data;
+        assert_eq!((&done["stop_reason"], &done["suggested_title"]), (&json!("done"), &json!("hi")), "{done}");
+    }
+}
+
+#[tokio::test]
 async fn regenerated_answer_replaces_the_former_one() {
     let world = world().await;
     world.provider.open_gate("g");
@@ -425,6 +452,7 @@ async fn failed_answer_ends_with_an_error() {
     let frames = said(&server, &id, "k", "hi").await;
     let error = frames.last().unwrap();
     assert!(error.is("error") && !error.data["content"].as_str().unwrap().is_empty(), "{error:?}");
+    assert_eq!(error.data["code"], "auth");
     assert_eq!(messages(&server, &id).await[1]["error"], error.data["content"]);
     let empty = server.post(&format!("{CONVERSATIONS}/{id}/messages"), json!({"text": " "})).await;
     assert_eq!(refused(&empty), (400, "empty_message".to_owned()));

@@ -166,7 +166,9 @@ async fn invitation_makes_one_account_and_twins_are_refused() {
     let world = world("").await;
     let server = world.serve().await;
     let ada = admin(&server).await;
-    assert_eq!(refused(&register(&server, "Bob", json!({})).await), (403, "bad_invitation".to_owned()));
+    assert_eq!(refused(&register(&server, "Bob", json!({})).await), (403, "invitation_needed".to_owned()));
+    let password = ask(&server, &ada, ("PATCH", "/api/auth/profile"), json!({"password": "another-one-9"})).await;
+    assert_eq!(refused(&password), (400, "not_in_profile".to_owned()));
     let made = ask(&server, &ada, ("POST", "/api/admin/invitations"), json!({"expires_in_days": 1})).await.ok();
     let code = &made["data"]["code"];
     for twin in ["ada", "ADA", "Ａｄａ"] {
@@ -418,7 +420,7 @@ async fn names_of_models_and_tools_need_no_sign_in() {
     admin(&server).await;
     let models = server.get("/api/models").await.ok();
     assert_eq!(models.as_object().unwrap().keys().collect::<Vec<_>>(), ["available"]);
-    assert_eq!(models["available"][0].as_object().unwrap().keys().collect::<Vec<_>>(), ["id", "label"]);
+    assert_eq!(models["available"][0].as_object().unwrap().keys().collect::<Vec<_>>(), ["id", "name", "label"]);
     let tools = server.get("/api/tools").await.ok()["data"]["tools"].clone();
     assert!(tools.as_array().unwrap().contains(&json!({"name": "read_file"})), "{tools}");
     for path in ["/api/models", "/api/tools"] {

@@ -280,6 +280,8 @@ async fn conversation_works_in_its_project_and_nowhere_else() {
     ask(&server, &session, "hi").await;
     let tools = world.asked()[2]["tools"].to_string();
     assert!(tools.contains("\"terminal\"") && !tools.contains("\"bash\""), "without its project: {tools}");
+    let prompt = world.asked()[2]["messages"][0].to_string();
+    assert!(prompt.contains("was deleted or is not shared any more"), "the model knows why: {prompt}");
 }
 
 #[tokio::test]
@@ -311,16 +313,13 @@ async fn deleted_folder_is_missing_until_it_is_back() {
     };
     assert_eq!(state().await, (json!(true), Value::Null));
     fs::rename(world.path("workspaces/Tea"), world.path("kept")).unwrap();
-    fs::create_dir(world.path("workspaces/Tea")).unwrap();
-    fs::remove_dir(world.path("workspaces/Tea")).unwrap();
-    assert_eq!(state().await, (json!(true), Value::Null), "a folder that is only moved stays the same");
-    fs::remove_dir_all(world.path("kept")).unwrap();
-    assert_eq!(state().await, (json!(false), json!("folder_missing")));
+    assert_eq!(state().await, (json!(false), json!("folder_missing")), "it is not looked for elsewhere");
     for gone in [server.get(&format!("{path}/files")).await, server.get(&format!("{path}/files/a.txt")).await] {
         assert_eq!(refused(&gone), (409, "folder_missing".to_owned()));
     }
     let refused_write = server.put(&format!("{path}/files/b.txt"), json!({"content": "x"})).await;
     assert_eq!(refused(&refused_write), (409, "folder_missing".to_owned()));
+    assert_eq!(fs::read_dir(world.path("kept")).unwrap().count(), 1, "nothing was written into the moved folder");
     fs::create_dir(world.path("workspaces/Tea")).unwrap();
     fs::write(world.path("workspaces/Tea/back.txt"), "again").unwrap();
     assert_eq!(state().await, (json!(true), Value::Null));
@@ -328,6 +327,27 @@ async fn deleted_folder_is_missing_until_it_is_back() {
     fs::remove_dir_all(world.path("workspaces/Tea")).unwrap();
     server.delete(&path).await.ok();
     assert_eq!(names(&server, "").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn folder_that_is_away_at_a_start_can_come_back() {
+    let world = World::new(script([])).await;
+    let server = world.serve().await;
+    let id = created(&server, "Tea").await;
+    let path = format!("{PROJECTS}/{id}");
+    server.put(&format!("{path}/files/a.txt"), json!({"content": "x"})).await.ok();
+    fs::rename(world.path("workspaces/Tea"), world.path("kept")).unwrap();
+    server.terminate().await;
+    let server = world.serve().await;
+    assert_eq!(data(&server.get(&path).await)["problem"], "folder_missing");
+    let gone = server.get(&format!("{path}/files")).await;
+    assert_eq!(refused(&gone), (409, "folder_missing".to_owned()));
+    assert!(!gone.text().contains(world.home().to_str().unwrap()), "{}", gone.text());
+    server.delete(&path).await.ok();
+    let restored = data(&server.post(&format!("{path}/restore"), json!({})).await);
+    assert_eq!((&restored["id"], &restored["available"]), (&json!(id), &json!(false)));
+    fs::rename(world.path("kept"), world.path("workspaces/Tea")).unwrap();
+    assert_eq!(listed(&server, &id, "").await, ["file a.txt"]);
 }
 
 #[tokio::test]

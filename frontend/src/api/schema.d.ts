@@ -1130,7 +1130,7 @@ export interface paths {
         };
         /**
          * Returns the default model and all models that can be chosen. Without a credential, a server for several people answers
-         *     only the `id` and `label` of each in `available`.
+         *     only the `id`, `name` and `label` of each in `available`.
          */
         get: operations["status_models"];
         put?: never;
@@ -4087,6 +4087,8 @@ export interface components {
             created_at?: string | null;
             /** @description Why the answer failed; absent if it did not. */
             error?: string | null;
+            /** @description How the answer ended if it is not complete, such as `length`, `interrupted` or `error`. */
+            stop_reason?: string | null;
         };
         ConversationPrompt: {
             /** @description The text of the message; may be empty if there are attachments. */
@@ -4694,6 +4696,8 @@ export interface components {
                     created_at?: string | null;
                     /** @description Why the answer failed; absent if it did not. */
                     error?: string | null;
+                    /** @description How the answer ended if it is not complete, such as `length`, `interrupted` or `error`. */
+                    stop_reason?: string | null;
                 }[];
                 /** @description The `cursor` of the next page; `null` if this is the last one. */
                 next_cursor?: string | null;
@@ -6342,6 +6346,8 @@ export interface components {
         ModelCandidate: {
             /** @description Id for choosing the model: `provider/model`, followed by `@address` if two would be equal. */
             id: string;
+            /** @description The `model` of a conversation that uses it: its id in config.yml, or the name that its provider knows. */
+            name: string;
             provider: string;
             model: string;
             label: string;
@@ -7938,7 +7944,14 @@ export interface components {
             delta: string;
         } | components["schemas"]["Approval"] | {
             content: string;
+            /** @description Such as `provider_unreachable`, `usage_limit`, `interrupted` or `message_gone`. */
+            code: string;
         } | {
+            /**
+             * @description `done`; `length`, `refusal` or `interrupted` if the answer is not complete: the model reached its limit or refused,
+             *     or a person stopped it, also by another message.
+             */
+            stop_reason: string;
             message_id: string;
             /**
              * Format: int64
@@ -9482,7 +9495,7 @@ export interface operations {
                     "application/json": components["schemas"]["Enveloped_User"];
                 };
             };
-            /** @description 400 bad_username, bad_email, bad_avatar; 409 username_taken, email_taken */
+            /** @description 400 bad_username, bad_email, bad_avatar, not_in_profile; 409 username_taken, email_taken */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9542,7 +9555,7 @@ export interface operations {
                     "application/json": components["schemas"]["Enveloped_User"];
                 };
             };
-            /** @description 400 bad_username, weak_password, bad_email; 403 single_mode, setup_code_needed, bad_invitation, registration_closed; 409 username_taken, email_taken, name_of_proxy; 429 too_many_tries */
+            /** @description 400 bad_username, weak_password, bad_email; 403 single_mode, setup_code_needed, bad_invitation, invitation_needed, registration_closed; 409 username_taken, email_taken, name_of_proxy; 429 too_many_tries */
             default: {
                 headers: {
                     [name: string]: unknown;

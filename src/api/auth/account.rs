@@ -96,7 +96,7 @@ pub async fn mode(State(app): State<App>, peer: Peer, headers: HeaderMap) -> Jso
 #[utoipa::path(post, path = "/api/auth/register", tag = "auth", request_body = NewUser,
     responses((status = 200, body = Enveloped<User>),
               (status = "default", description = "400 bad_username, weak_password, bad_email; 403 single_mode, setup_code_needed, \
-                  bad_invitation, registration_closed; 409 username_taken, email_taken, name_of_proxy; 429 too_many_tries", body = EnvelopedError)))]
+                  bad_invitation, invitation_needed, registration_closed; 409 username_taken, email_taken, name_of_proxy; 429 too_many_tries", body = EnvelopedError)))]
 pub async fn register(
     State(app): State<App>,
     (peer, client): (Peer, Client),

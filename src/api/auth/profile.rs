@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use super::user::User;
@@ -25,6 +26,9 @@ pub struct ProfilePatch {
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>)]
     avatar: Option<Option<String>>,
+    /// Refused: a password is changed by `POST /api/auth/password`, which asks for the current one.
+    #[schema(ignore)]
+    password: Option<IgnoredAny>,
 }
 
 /// Tells null from a field that is absent.
@@ -46,14 +50,18 @@ pub async fn profile(State(app): State<App>, caller: Caller) -> Result<Json<Enve
 /// Changes the caller's account.
 #[utoipa::path(patch, path = "/api/auth/profile", tag = "auth", request_body = ProfilePatch,
     responses((status = 200, body = Enveloped<User>),
-              (status = "default", description = "400 bad_username, bad_email, bad_avatar; 409 username_taken, email_taken",
+              (status = "default", description = "400 bad_username, bad_email, bad_avatar, not_in_profile; 409 username_taken, email_taken",
                   body = EnvelopedError)))]
 pub async fn change_profile(
     caller: Caller,
     request: Result<JsonBody<ProfilePatch>, JsonRejection>,
 ) -> Result<Json<Enveloped<User>>, ApiError> {
     let (people, account) = caller.people(Right::OwnAccount)?;
-    let JsonBody(ProfilePatch { username, email, avatar }) = request?;
+    let JsonBody(ProfilePatch { username, email, avatar, password }) = request?;
+    if password.is_some() {
+        let message = "send the new password and the current one to POST /api/auth/password";
+        return Err(ApiError::bad_request("not_in_profile", message));
+    }
     let account = people.change_profile(account, ProfileChange { username, email, avatar }).await?;
     Ok(enveloped(account.into()))
 }

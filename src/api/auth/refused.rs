@@ -48,6 +48,7 @@ impl From<AccountRefused> for ApiError {
             }
             AccountRefused::Disabled => (StatusCode::FORBIDDEN, "disabled", None),
             AccountRefused::BadInvitation => (StatusCode::FORBIDDEN, "bad_invitation", None),
+            AccountRefused::InvitationNeeded => (StatusCode::FORBIDDEN, "invitation_needed", None),
             AccountRefused::RegistrationClosed => (StatusCode::FORBIDDEN, "registration_closed", None),
             AccountRefused::SetupCodeNeeded => (StatusCode::FORBIDDEN, "setup_code_needed", None),
             AccountRefused::NoAccount => (StatusCode::FORBIDDEN, "no_account", None),

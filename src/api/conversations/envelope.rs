@@ -52,7 +52,7 @@ pub struct Page<T> {
 pub struct PageQuery {
     /// Number of items, at most 100.
     #[param(minimum = 1, maximum = 100)]
-    limit: Option<usize>,
+    limit: Option<i64>,
     /// The id of the last item of the page before.
     cursor: Option<String>,
 }
@@ -69,7 +69,7 @@ impl PageQuery {
         default_limit: usize,
         after: impl FnOnce(&str) -> Option<usize>,
     ) -> Result<Range<usize>, ApiError> {
-        let limit = self.limit.unwrap_or(default_limit);
+        let limit = self.limit.map_or(Ok(default_limit), usize::try_from).unwrap_or(0);
         if !(1..=MAX_LIMIT).contains(&limit) {
             return Err(ApiError::bad_request("bad_limit", format!("limit is a number from 1 to {MAX_LIMIT}")));
         }
@@ -126,7 +126,7 @@ pub(in crate::api) fn envelope_error(answer: Response) -> Response {
 mod tests {
     use super::*;
 
-    fn page(limit: Option<usize>, cursor: Option<&str>) -> Result<Page<String>, ApiError> {
+    fn page(limit: Option<i64>, cursor: Option<&str>) -> Result<Page<String>, ApiError> {
         let all: Vec<String> = (0..5).map(|n| format!("i{n}")).collect();
         let after = |cursor: &str| all.iter().position(|item| item == cursor).map(|at| at + 1);
         let range = PageQuery { limit, cursor: cursor.map(str::to_owned) }.range(all.len(), 2, after)?;
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn limit_and_cursor_are_checked() {
-        for limit in [0, 101] {
+        for limit in [-1, 0, 101] {
             assert_eq!(page(Some(limit), None).err().unwrap().code, "bad_limit");
         }
         assert_eq!(page(None, Some("gone")).err().unwrap().code, "bad_cursor");

@@ -44,6 +44,9 @@ pub struct ConversationMessage {
     /// Why the answer failed; absent if it did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// How the answer ended if it is not complete, such as `length`, `interrupted` or `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<String>,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -177,6 +180,7 @@ impl Shaper<'_> {
             process_steps: steps_of(segments, 0),
             created_at: first.created_at.map(clock::rfc3339),
             error: segments.iter().find_map(|segment| segment.error.clone()),
+            stop_reason: segments.last().and_then(|last| last.stop_reason.clone()),
         }
     }
 

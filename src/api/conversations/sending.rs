@@ -19,7 +19,7 @@ use crate::api::chat::sending::usable;
 use crate::api::chat::sse::{self, respond};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
-use crate::domain::{Approval, Event, Outcome, Role, Session, UserPrompt, WorkId};
+use crate::domain::{Approval, Event, Outcome, Role, Session, StoppedBy, UserPrompt, WorkId};
 use crate::engine::hub::{Hub, Publication, PublishedItem};
 use crate::engine::{EventId, NewMessage, WatchedWork};
 
@@ -63,10 +63,17 @@ pub enum StepEvent {
     Delta { id: String, index: usize, delta: String },
     /// `approval_request`: a call waits for a person. The stream stays open.
     ApprovalRequest(Box<Approval>),
-    /// `error`: the answer failed.
-    Error { content: String },
-    /// `done`: the answer is complete and stored.
+    /// `error`: the answer failed, or the server stopped before it was complete. What there is of it is stored.
+    Error {
+        content: String,
+        /// Such as `auth`, `usage_limit`, `interrupted` or `message_gone`.
+        code: String,
+    },
+    /// `done`: the answer is stored.
     Done {
+        /// `done`; `length`, `refusal` or `interrupted` if the answer is not complete: the model reached its limit or refused,
+        /// or a person stopped it, also by another message.
+        stop_reason: &'static str,
         message_id: String,
         /// Tokens that the model wrote, as counted by the provider.
         token_count: u64,
@@ -228,8 +235,7 @@ impl FollowedAnswer {
             answer.others.clear();
         }
         if is_deleted || (answer.session.works.is_empty() && !waits) {
-            let content = "this message is no longer in the conversation".to_owned();
-            answer.others.push(StepEvent::Error { content });
+            answer.others.push(gone("this message is no longer in the conversation"));
             answer.is_over = true;
         }
         answer
@@ -248,8 +254,7 @@ impl FollowedAnswer {
             }
             Event::WorkFinished { outcome, .. } => self.end(outcome),
             Event::Unqueued { .. } => {
-                let content = "the message was removed from the queue".to_owned();
-                self.others.push(StepEvent::Error { content });
+                self.others.push(gone("the message was removed from the queue"));
                 self.is_over = true;
             }
             _ => {}
@@ -259,14 +264,20 @@ impl FollowedAnswer {
     fn end(&mut self, outcome: &Outcome) {
         self.is_over = true;
         self.others.push(match outcome {
-            Outcome::Error { error: content, .. } | Outcome::Limit { detail: content } => {
-                StepEvent::Error { content: content.clone() }
+            Outcome::Error { error: content, code, .. } => {
+                StepEvent::Error { content: content.clone(), code: code.clone() }
             }
-            Outcome::Done | Outcome::Length | Outcome::Refusal | Outcome::Interrupted { .. } => StepEvent::Done {
-                message_id: format!("{}.0", self.work_id),
-                token_count: self.session.works.first().map_or(0, |work| work.usage.output_tokens),
-                suggested_title: self.suggested_title.take(),
-            },
+            Outcome::Limit { detail: content } | Outcome::Interrupted { detail: content, by: StoppedBy::Server } => {
+                StepEvent::Error { content: content.clone(), code: outcome.word().to_owned() }
+            }
+            Outcome::Done | Outcome::Length | Outcome::Refusal | Outcome::Interrupted { by: StoppedBy::Person, .. } => {
+                StepEvent::Done {
+                    stop_reason: outcome.word(),
+                    message_id: format!("{}.0", self.work_id),
+                    token_count: self.session.works.first().map_or(0, |work| work.usage.output_tokens),
+                    suggested_title: self.suggested_title.take(),
+                }
+            }
         });
     }
 
@@ -301,6 +312,10 @@ fn added(before: &ProcessStep, now: &ProcessStep) -> Option<StepEvent> {
         _ => return None,
     };
     Some(StepEvent::Delta { id: now.id.clone(), index: now.index, delta: delta.to_owned() })
+}
+
+fn gone(content: &str) -> StepEvent {
+    StepEvent::Error { content: content.to_owned(), code: "message_gone".to_owned() }
 }
 
 /// Returns a title for a conversation: the beginning of its first message.

@@ -23,7 +23,7 @@ pub struct Models {
 }
 
 /// Returns the default model and all models that can be chosen. Without a credential, a server for several people answers
-/// only the `id` and `label` of each in `available`.
+/// only the `id`, `name` and `label` of each in `available`.
 #[utoipa::path(get, path = "/api/models", tag = "status", responses((status = 200, body = Models)))]
 pub async fn models(State(app): State<App>, caller: Option<Caller>) -> Result<Response, ApiError> {
     let Some(caller) = caller else { return Ok(names::models(&app).await?.into_response()) };

@@ -195,7 +195,7 @@ pub async fn rename(
 ) -> Result<Json<Enveloped<RenamedEntry>>, ApiError> {
     let from = file(&caller, &id, &filepath)?;
     let JsonBody(NewPath { new_path }) = request?;
-    let to = place_in(from.root(), &new_path, Place::parse)?;
+    let to = place_below(from.root(), &new_path)?;
     let documents = &caller.tenant().documents;
     let etag = match is_folder(&caller, &from).await? {
         true => documents.rename_folder(&from, &to).await.map(|()| None)?,
@@ -238,7 +238,7 @@ pub async fn make_folder(
 ) -> Result<Json<Enveloped<ProjectFile>>, ApiError> {
     let root = project_root(&caller, &id)?;
     let JsonBody(NewFolder { path }) = request?;
-    let folder = place_in(&root, &path, Place::parse)?;
+    let folder = place_below(&root, &path)?;
     caller.tenant().documents.make_folder(&folder).await?;
     Ok(enveloped(ProjectFile { path: folder.path().to_owned(), etag: None }))
 }
@@ -266,7 +266,18 @@ pub(super) fn place_in(root: &Root, path: &str, parse: fn(&str) -> Result<Place,
 
 /// Returns the file or folder that the path of a request names.
 pub(in crate::api) fn file(caller: &Caller, id: &str, filepath: &str) -> Result<Place, ApiError> {
-    place_in(&project_root(caller, id)?, filepath, Place::parse)
+    place_below(&project_root(caller, id)?, filepath)
+}
+
+/// Returns the place of a path in the project.
+///
+/// # Errors
+/// Returns `bad_path` if it is empty: the project's folder is neither written, moved nor deleted this way.
+fn place_below(root: &Root, path: &str) -> Result<Place, ApiError> {
+    if matches!(path.trim_end_matches('/'), "" | ".") {
+        return Err(ApiError::bad_request("bad_path", "the path is empty; name a file or folder of the project"));
+    }
+    place_in(root, path, Place::parse)
 }
 
 async fn is_folder(caller: &Caller, place: &Place) -> Result<bool, ApiError> {

@@ -22,11 +22,11 @@ impl Models {
     /// Returns the name by which a client of the NanoClaw document knows the model of a choice: its `id` in config.yml, or the
     /// name that is sent to its provider.
     pub fn name_of(&self, chosen: &Chosen) -> String {
-        let configured = match (self.target(chosen), &*read(&self.choice)) {
-            (Ok(Target::Remote(model)), _) => model.configured_id,
-            (Ok(Target::Default), Choice::Remote(model)) => model.configured_id.clone(),
+        let known = match (self.target(chosen), &*read(&self.choice)) {
+            (Ok(Target::Remote(model)), _) => Some(model.candidate.name),
+            (Ok(Target::Default), Choice::Remote(model)) => Some(model.candidate.name.clone()),
             (Ok(Target::Default | Target::Local) | Err(_), _) => None,
         };
-        configured.unwrap_or_else(|| self.status_of(chosen).model)
+        known.unwrap_or_else(|| self.status_of(chosen).model)
     }
 }

@@ -109,7 +109,7 @@ impl Candidate {
             Registration::Open => Ok(AccountRole::User),
             Registration::Closed => Err(AccountRefused::RegistrationClosed),
             Registration::Invite => {
-                let invitation = self.invitation.as_deref().ok_or(AccountRefused::BadInvitation)?;
+                let invitation = self.invitation.as_deref().ok_or(AccountRefused::InvitationNeeded)?;
                 book.accept(invitation, (&self.id, self.now)).map(|()| AccountRole::User)
             }
         }

@@ -24,6 +24,7 @@ export const KNOWN: Partial<Record<string, readonly [words: Key, field: FieldNam
   bad_email: ['emailBad', 'email'],
   email_taken: ['emailTaken', 'email'],
   bad_invitation: ['invitationBad', 'invitation'],
+  invitation_needed: ['invitationNeeded', 'invitation'],
   registration_closed: ['registrationClosed', null],
   setup_code_needed: ['setupCodeBad', 'setup_code'],
   last_admin: ['lastAdmin', null],

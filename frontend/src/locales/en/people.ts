@@ -30,6 +30,7 @@ export const people = {
   haveAccount: 'I already have an account',
   invitationCode: 'Invitation code',
   invitationEmpty: 'Enter the code of your invitation.',
+  invitationNeeded: 'Registration needs an invitation. Ask an administrator for one.',
   invitationBad: 'This invitation is wrong, used or expired. Ask an administrator for another one.',
   registrationClosed: 'Nobody can create an account on this server. Ask an administrator for one.',
   proxyUserBad:

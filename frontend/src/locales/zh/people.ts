@@ -30,6 +30,7 @@ export const people: Record<keyof typeof en, string> = {
   haveAccount: '我已有账户',
   invitationCode: '邀请码',
   invitationEmpty: '请输入邀请码。',
+  invitationNeeded: '注册需要邀请码，请向管理员索取。',
   invitationBad: '邀请码错误、已使用或已过期。请向管理员索取新的邀请码。',
   registrationClosed: '此服务器不开放注册。请联系管理员创建账户。',
   proxyUserBad: '此服务器前面的代理没有提供有效的用户名。请联系管理员检查代理的设置。',

@@ -199,6 +199,7 @@ export const server: Record<string, string> = {
   wrong_password: '用户名或密码错误。',
   disabled: '此账户已停用，请联系服务器管理员。',
   bad_invitation: '邀请码无效、已被使用或已过期。',
+  invitation_needed: '在此服务器上注册需要邀请码，请向管理员索取。',
   registration_closed: '此服务器不开放注册，请联系管理员。',
   setup_code_needed: '创建第一个账户需要服务器启动时显示的设置码。',
   last_admin: '这是最后一位有效的管理员，请先将其他人设为管理员。',
