@@ -111,7 +111,8 @@ pub(in crate::api) fn envelope_error(answer: Response) -> Response {
         StatusCode::UNPROCESSABLE_ENTITY if code == "bad_json" => StatusCode::BAD_REQUEST,
         status => status,
     };
-    let body = Json(EnvelopedError { code: status.as_u16(), message, reason: code });
+    let body =
+        Json(EnvelopedError { code: status.as_u16(), message: in_words_of_the_document(&message), reason: code });
     let (parts, _) = answer.into_parts();
     let mut enveloped = (status, body).into_response();
     for kept in [header::RETRY_AFTER, header::ALLOW] {
@@ -120,6 +121,24 @@ pub(in crate::api) fn envelope_error(answer: Response) -> Response {
         }
     }
     enveloped
+}
+
+/// Returns a sentence with the words of the document: a session is a conversation there, and paths are relative to the project.
+fn in_words_of_the_document(message: &str) -> String {
+    let message = message.replace("there is no session", "there is no conversation");
+    let mut parts = message.split("project/");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let id = part.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-').unwrap_or(part.len());
+        match part[id..]
+            .strip_prefix('/')
+            .filter(|_| id > 0 && !plain.ends_with(|before: char| before == '/' || before.is_alphanumeric()))
+        {
+            Some(path) => plain.push_str(path),
+            None => plain.extend(["project/", part]),
+        }
+    }
+    plain
 }
 
 #[cfg(test)]
@@ -154,6 +173,19 @@ mod tests {
         let last = page(Some(5), None).unwrap();
         assert_eq!((last.items.len(), last.next_cursor, last.has_more), (5, None, false));
         assert!(page(Some(3), Some("i4")).unwrap().items.is_empty());
+    }
+
+    #[test]
+    fn errors_have_the_words_of_the_document() {
+        let id = "01a22114-fef1-7000-8000-000000000000";
+        for (message, plain) in [
+            (format!("there is no project/{id}/a/nope.txt"), "there is no a/nope.txt"),
+            (format!("project/{id}/a and “project/{id}/b”"), "a and “b”"),
+            ("there is no session nope".to_owned(), "there is no conversation nope"),
+            ("my/project/x/y and project/ and project/x".to_owned(), "my/project/x/y and project/ and project/x"),
+        ] {
+            assert_eq!(in_words_of_the_document(&message), plain);
+        }
     }
 
     #[test]
