@@ -396,8 +396,8 @@ async fn answer_that_was_cut_off_is_not_said_to_be_complete() {
     );
     world.provider.open_gate("g");
     for repeated in [said(&server, &id, "k2", "more").await, said(&server, &id, "k2", "more").await] {
-        let done = &repeated.last().unwrap().data;
-        assert_eq!((&done["stop_reason"], &done["suggested_title"]), (&json!("done"), &json!("hi")), "{done}");
+        let done = repeated.last().unwrap();
+        assert!(done.is("done") && done.data["stop_reason"] == "done", "{done:?}");
     }
 }
 
