@@ -74,8 +74,10 @@ test-rust: frontend/dist/index.html embedder ## Tests of the server, and of the 
 	@scripts/install-tools.sh browser
 	@scripts/install-tools.sh disk
 	@scripts/install-tools.sh sandbox
+	@scripts/install-tools.sh postgres
 	cargo fmt --all --check
 	python3 scripts/test_get_model.py
+	TOOLS="$(abspath $(TARGET))/tools/postgres" python3 scripts/test_get_postgres.py
 	cargo test --locked
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked -p miniclaw-embed --test use_multilingual
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder universal_sentence_encoder

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Installs the missing tools of a step: `model` (a C++ compiler for llama.cpp), `browser` (for UI tests), `disk`
-# (for tests of power cuts and disk errors) or `sandbox` (the commands of the sandbox's everyday jobs, and
-# bubblewrap for level strict).
+# (for tests of power cuts and disk errors), `sandbox` (the commands of the sandbox's everyday jobs, and
+# bubblewrap for level strict), `postgres` (PostgreSQL with pgvector, in target/tools/postgres) or `cluster` (that, with
+# HAProxy and PgBouncer, for several servers).
 set -euo pipefail
+cd "$(dirname "$0")/.."
+PATH="$PATH:/usr/sbin:/sbin" # Debian keeps servers and mkfs there.
 
 missing=()
 need() { # command, Debian package
@@ -45,8 +48,16 @@ case "${1:-}" in
     [ -x /usr/bin/pip3 ] || missing+=(python3-pip)
     /usr/bin/python3 -c 'import numpy' 2>/dev/null || missing+=(python3-numpy)
     ;;
+  postgres | cluster)
+    # Debian's PostgreSQL is older and has no pgvector beside it; the package is the same everywhere.
+    python3 scripts/get-postgres.py "${CARGO_TARGET_DIR:-target}/tools/postgres"
+    if [ "$1" = cluster ]; then
+      need haproxy haproxy
+      need pgbouncer pgbouncer
+    fi
+    ;;
   *)
-    echo "usage: $0 model|browser|disk|sandbox" >&2
+    echo "usage: $0 model|browser|disk|sandbox|postgres|cluster" >&2
     exit 2
     ;;
 esac
