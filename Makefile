@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder embedder-e5 test test-build test-rust test-frontend test-model test-e5 bench fuzz kills everyday thorough soak interop eval eval-cross fmt lint openapi
+.PHONY: help run build frontend model embedder embedder-e5 test test-build test-rust test-frontend test-model test-e5 bench fuzz kills everyday thorough soak interop eval eval-cross release fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -78,6 +78,7 @@ test-rust: frontend/dist/index.html embedder ## Tests of the server, and of the 
 	cargo fmt --all --check
 	python3 scripts/test_get_model.py
 	TOOLS="$(abspath $(TARGET))/tools/postgres" python3 scripts/test_get_postgres.py
+	python3 scripts/test_release.py Packed
 	cargo test --locked
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked -p miniclaw-embed --test use_multilingual
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder universal_sentence_encoder
@@ -114,6 +115,13 @@ interop: frontend/dist/index.html ## Try the server with programs of others: the
 	npm install --prefix "$(INTEROP)/node" --no-audit --no-fund --silent
 	"$(INTEROP)/clients/bin/python" -m pytest -q -p no:cacheprovider tests/interop $(PROTOCOL_TESTS:%=--ignore=%)
 	"$(INTEROP)/protocols/bin/python" -m pytest -q -p no:cacheprovider $(PROTOCOL_TESTS)
+
+# Not linked as `make build` does, so that it also runs with a glibc from before 2022; the crate is compiled once more.
+release: frontend embedder ## Pack the program for other machines, in target/dist, and try it in an empty root
+	@scripts/install-tools.sh sandbox
+	MINICLAW_OLD_GLIBC=1 cargo build --release --locked --bin miniclaw
+	python3 scripts/release.py --binary $(TARGET)/release/miniclaw --models "$(MODELS_DIR)" --dist $(TARGET)/dist
+	DIST="$(abspath $(TARGET))/dist" python3 scripts/test_release.py
 
 eval: build ## Measure retrieval on the data sets of an evaluation kit: make eval KIT=DIR
 	@test -n "$(KIT)" || { echo "Set KIT to the folder of the kit: make eval KIT=DIR"; exit 2; }
