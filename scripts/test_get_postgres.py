@@ -28,11 +28,16 @@ class Installed(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         if os.getuid() == 0:
             os.chown(self.folder, SOMEBODY.pw_uid, SOMEBODY.pw_gid)
+        self.bin = BIN
+        if os.getuid() == 0 and not all(parent.stat().st_mode & 0o001 for parent in BIN.parents):
+            # The folder of the build is closed to other users.
+            shutil.copytree(BIN.parent, self.folder / "postgres", symlinks=True)
+            self.bin = self.folder / "postgres/bin"
 
     def run_tool(self, name, *arguments):
         """Runs one of the programs as a user that is not root, with no environment; returns its output."""
         as_user = {"user": SOMEBODY.pw_uid, "group": SOMEBODY.pw_gid, "extra_groups": []} if os.getuid() == 0 else {}
-        done = subprocess.run([BIN / name, *arguments], cwd="/", env={"LC_ALL": "C"}, text=True, timeout=120,
+        done = subprocess.run([self.bin / name, *arguments], cwd="/", env={"LC_ALL": "C"}, text=True, timeout=120,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **as_user)
         self.assertEqual(done.returncode, 0, f"{name}: {done.stdout}")
         return done.stdout.strip()
