@@ -75,6 +75,28 @@ test('changes are staged, committed, looked at and discarded', async ({ app, ope
   assert.deepEqual(await faults(page), [])
 })
 
+test('an empty line of a diff has a height, and is copied', async ({ app, open }) => {
+  const { id, at } = await project(app, 'Blank', { 'tea.md': 'Green\n\n\nBlack\n' })
+  const page = await open({ path: `/p/${id}/f/tea.md` })
+  await send(app, `/api/projects/${id}/git/init`, 'POST')
+  await send(app, `/api/projects/${id}/git/stage`, 'POST')
+  const author = { name: 'Ada Lovelace', email: 'ada@example.org' }
+  await send(app, `/api/projects/${id}/git/commit`, 'POST', { message: 'Tea', author })
+  await writeFile(at('tea.md'), 'Green\n\n\nOolong\n\nBlack\n')
+  const dialog = await opened(page, 'Git: changes, commits, branches')
+  await dialog.getByRole('button', { name: /tea\.md.*modified/ }).click()
+  const diff = dialog.getByRole('group', { name: 'tea.md' })
+  await diff.getByText('Oolong').waitFor()
+  const heights = await diff.evaluate(group => [...group.children].map(row => row.offsetHeight))
+  assert.equal(heights.length, 7)
+  assert.ok(Math.min(...heights) > 10, heights.join(', '))
+  const copied = await diff.evaluate(group => {
+    getSelection().selectAllChildren(group)
+    return getSelection().toString()
+  })
+  assert.equal(copied.slice(copied.indexOf('\n') + 1), 'Green\n\n\nOolong\n\nBlack')
+})
+
 test('secrets are set, replaced and deleted, and never shown', async ({ app, open }) => {
   const { id } = await project(app, 'Secretive', { 'README.md': '# Tea\n' })
   const page = await open({ path: `/p/${id}/f/README.md` })

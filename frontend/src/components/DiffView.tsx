@@ -36,9 +36,10 @@ export function DiffView({ diff, label }: { diff: string; label: string }) {
             <span aria-hidden className="w-4 shrink-0 select-none">
               {sign}
             </span>
-            {word && <span className="sr-only">{t(word)} </span>}
+            {word && <span className="sr-only select-none">{t(word)} </span>}
             <span className="min-w-0 flex-1 whitespace-pre-wrap [overflow-wrap:anywhere]">
-              <Visible text={text} />
+              {/* A line without text has the height of a line, and is copied as one. */}
+              {text === '' ? <br /> : <Visible text={text} />}
             </span>
           </div>
         )
