@@ -1,5 +1,6 @@
 // Members of a project on a real server: an invitation by name, an editor who writes, a viewer who cannot, and an end.
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { expect } from '@playwright/test'
 import { asked, dialog, isNarrow, multi, signedIn, tooWide, VIEWS } from './accounts.mjs'
 import { faults, withMiniclaw } from './fixtures.mjs'
@@ -133,7 +134,12 @@ test('an editor and a viewer join a project, work as they may, and are removed',
   await dialog(ann).getByText('cleo: Editor.').waitFor()
   await inspector(cleo).getByRole('button', { name: 'New file', exact: true }).waitFor()
 
-  // Whoever is removed sees the project no more.
+  // Whoever is removed sees the project no more, and is told so beside the text that cannot be saved there any more.
+  await row(bob, /README/).click()
+  await expect(text(bob)).toContainText('Green, not black.')
+  await text(bob).click()
+  await bob.keyboard.press('ControlOrMeta+End')
+  await bob.keyboard.type(' White.')
   await dialog(ann).getByRole('button', { name: 'Remove bob' }).click()
   await dialog(ann).getByRole('button', { name: 'Remove', exact: true }).click()
   await dialog(ann).getByText('bob is no longer a member.').waitFor()
@@ -141,6 +147,23 @@ test('an editor and a viewer join a project, work as they may, and are removed',
   await inspector(bob).getByText('Shared by ann').waitFor({ state: 'detached' })
   await shot(bob, 'members-server-removed')
   await expect(inspector(bob).getByRole('button', { name: /^(New file|Save)$/ })).toHaveCount(0)
+  const alert = inspector(bob).getByRole('alert')
+  await expect(alert).toContainText('This project was deleted or is no longer shared with you.')
+  await expect(alert).toContainText('Your unsaved changes can’t be saved to it: copy or download them.')
+  await expect(text(bob)).toHaveAttribute('aria-readonly', 'true')
+  assert.deepEqual(await faults(bob), [])
+  const loading = bob.waitForEvent('download')
+  await alert.getByRole('button', { name: 'Download' }).click()
+  const download = await loading
+  assert.equal(download.suggestedFilename(), 'README.md')
+  assert.match(await readFile(await download.path(), 'utf8'), /Green, not black\. White\.$/)
+  await alert.getByRole('button', { name: 'Discard and close' }).click()
+  await expect(text(bob)).not.toContainText('White.')
+  await bob.locator('[data-toast]').getByRole('button', { name: 'Undo' }).click()
+  await expect(text(bob)).toContainText('White.')
+  await alert.getByRole('button', { name: 'Discard and close' }).click()
+  await alert.getByRole('button', { name: 'Close file' }).click()
+  await inspector(bob).getByText('Select a file to view or edit it.').waitFor()
   await bob.goto(app.url)
   await bob.locator('[data-composer]').waitFor()
   await expect(bob.getByText('Tea', { exact: true })).toHaveCount(0)

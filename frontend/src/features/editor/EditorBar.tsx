@@ -44,6 +44,7 @@ export function EditorBar({ buffer, comparing, tokensBelow, access = 'write', vi
   const { kind } = buffer.state
   const savable = kind === 'deleted' || (kind === 'dirty' && isDirty(buffer))
   // Edits from before somebody lost the right to save them stay in view.
+  const gone = access === 'gone'
   const locked = access !== 'write' && !isDirty(buffer)
   return (
     <div className="flex items-center gap-2 border-y px-3 py-1.5">
@@ -58,7 +59,7 @@ export function EditorBar({ buffer, comparing, tokensBelow, access = 'write', vi
       {!locked && <Badge tone={badge.tone}>{badge.words}</Badge>}
       {locked && access === 'read' && <Badge>{t('readOnly')}</Badge>}
       {view !== null && <PreviewSwitch view={view} />}
-      {(isDirty(buffer) || comparing) && kind !== 'conflict' && (
+      {!gone && (isDirty(buffer) || comparing) && kind !== 'conflict' && (
         <CommandIconButton
           command="diffFile"
           label={t(comparing ? 'compareEnd' : 'compareBeforeSave')}
@@ -68,7 +69,7 @@ export function EditorBar({ buffer, comparing, tokensBelow, access = 'write', vi
           <GitCompare size={14} aria-hidden />
         </CommandIconButton>
       )}
-      {!locked && (
+      {!locked && !gone && (
         <CommandButton command="saveFile" size="small" look="solid" disabled={!savable}>
           <Save size={13} aria-hidden />
           {t('save')}

@@ -1,18 +1,22 @@
 import { FileText } from 'lucide-react'
+import { useEffect, useRef } from 'react'
 import { onDemand } from '@/components/onDemand'
 import { Unreadable } from '@/components/Unreadable'
 import { Placeholder } from '@/components/ui/Placeholder'
 import { Pending } from '@/components/ui/Skeleton'
+import { type Access, useAccess } from '@/features/project/role'
 import { useT } from '@/lib/i18n'
 import { type FileRef, isProject, isSearchFolder } from '@/lib/roots'
 import type { Comparing, OpenFile } from '@/stores/buffers'
 import type { Reveal } from '@/stores/ui'
+import { folderChanged } from './actions'
 import { Trust } from './Trust'
 
 /** Loaded on demand: CodeMirror would make the page half as large again. */
 export const OpenEditor = onDemand(() => import('./OpenEditor'), Pending)
 
 const ProjectFileView = onDemand(() => import('./ProjectFileView'), Pending)
+const LostProject = onDemand(() => import('./LostProject'), Pending)
 const ReadText = onDemand(() => import('@/features/passages/ReadText'), Pending)
 
 interface Props {
@@ -26,9 +30,12 @@ interface Props {
 
 export function EditorPane({ file, state, comparing, reveal, untrusted }: Props) {
   const t = useT()
+  const access = useAccess(file?.root ?? null)
+  useReturn(file, access)
   if (file === null) {
     return <Placeholder icon={FileText}>{t('pickFile')}</Placeholder>
   }
+  if (access === 'gone' && state?.phase !== 'open') return <LostProject file={file} buffer={null} />
   if (state?.phase === 'failed') {
     return (
       <>
@@ -53,4 +60,16 @@ export function EditorPane({ file, state, comparing, reveal, untrusted }: Props)
       untrusted={untrusted}
     />
   )
+}
+
+/** Reads the open files of a project again when it comes back: it was restored, or is shared again. */
+function useReturn(file: FileRef | null, access: Access): void {
+  const root = file?.root
+  const before = useRef({ root, access })
+  useEffect(() => {
+    const { current } = before
+    if (root && current.root === root && current.access === 'gone' && access !== 'gone')
+      void folderChanged(root)
+    before.current = { root, access }
+  }, [root, access])
 }

@@ -2,6 +2,7 @@ import { X } from 'lucide-react'
 import { type KeyboardEvent, type MouseEvent, useEffect, useRef } from 'react'
 import { useShallow } from 'zustand/react/shallow'
 import { useProjects } from '@/api/projectQueries'
+import { isGone } from '@/features/project/role'
 import { cn } from '@/lib/cn'
 import { type Key, useT } from '@/lib/i18n'
 import { type FileRef, isProject } from '@/lib/roots'
@@ -26,7 +27,7 @@ export function EditorTabs() {
   const shown = useUi(ui => ui.file)
   const marks = useBuffers(useShallow(() => tabs.map(markOf)))
   // Paths of projects have the projects' names once these are loaded.
-  useProjects(tabs.some(({ root }) => isProject(root)))
+  const projects = useProjects(tabs.some(({ root }) => isProject(root))).data
   const names = namesOf(tabs)
   const selected = shown ? tabs.indexOf(shown) : -1
   // biome-ignore lint/correctness/useExhaustiveDependencies: the selected tab comes into view when it changes
@@ -75,6 +76,8 @@ export function EditorTabs() {
     >
       {tabs.map((file, i) => {
         const mark = marks[i] ?? null
+        const lost = isGone(file.root, projects)
+        const words = lost ? t('projectLostMark') : mark && t(WORDS[mark])
         const isShown = i === selected
         return (
           <button
@@ -84,7 +87,7 @@ export function EditorTabs() {
             aria-selected={isShown}
             aria-controls={isShown ? PANEL : undefined}
             aria-keyshortcuts="Delete"
-            aria-label={mark ? `${names[i]} (${t(WORDS[mark])})` : names[i]}
+            aria-label={words ? `${names[i]} (${words})` : names[i]}
             title={file.shown}
             tabIndex={i === Math.max(0, selected) ? 0 : -1}
             onClick={event => onClick(event, file)}
@@ -98,7 +101,7 @@ export function EditorTabs() {
                 : 'text-fg-2 hover:text-fg',
             )}
           >
-            <span className={cn('min-w-0 truncate', mark === 'gone' && 'text-bad line-through')}>
+            <span className={cn('min-w-0 truncate', (lost || mark === 'gone') && 'text-bad line-through')}>
               {names[i]}
             </span>
             <span

@@ -16,6 +16,7 @@ import { MarkdownPreview } from './MarkdownPreview'
 import { isMarkdown, usePreview } from './preview'
 import { Trust } from './Trust'
 
+const LostProject = onDemand(() => import('./LostProject'))
 const SkillBanner = onDemand(() => import('@/features/skills/SkillBanner'))
 
 interface Props {
@@ -50,13 +51,17 @@ export default function OpenEditor({ buffer, comparing, reveal, untrusted }: Pro
       {(untrusted || guidanceOf(file) !== null) && (
         <Trust file={file} etag={buffer.base.etag} typed={isDirty(buffer)} comparing={disk !== null} />
       )}
-      <ConflictBanner
-        buffer={buffer}
-        comparing={disk !== null}
-        onCompare={() => (disk === null ? void compare(file) : endComparison(file))}
-        onLoadDisk={() => void loadDisk(file)}
-        onKeepMine={() => void keepMine(file)}
-      />
+      {access === 'gone' ? (
+        <LostProject file={file} buffer={buffer} />
+      ) : (
+        <ConflictBanner
+          buffer={buffer}
+          comparing={disk !== null}
+          onCompare={() => (disk === null ? void compare(file) : endComparison(file))}
+          onLoadDisk={() => void loadDisk(file)}
+          onKeepMine={() => void keepMine(file)}
+        />
+      )}
       {isSkill(file) && <SkillBanner buffer={buffer} />}
       <div className="min-h-0 flex-1">
         <MarkdownPreview file={file} text={buffer.text} view={view}>

@@ -6,7 +6,7 @@ import { create } from 'zustand'
 import { t } from '@/lib/i18n'
 import { FileRef, PROJECT_TAB, ROOTS, tabOf } from '@/lib/roots'
 import { store, stored } from '@/lib/storage'
-import { bufferOf, dropFile, openFileOf, useBuffers } from '@/stores/buffers'
+import { bufferOf, dropFile, openFileOf, putFile, useBuffers } from '@/stores/buffers'
 import { toast } from '@/stores/toasts'
 import { openFile, useUi } from '@/stores/ui'
 import { saveUnasked } from './actions'
@@ -65,17 +65,27 @@ const neighbor = (tabs: readonly FileRef[], file: FileRef): FileRef | null => {
   return tabs[at + 1] ?? tabs[at - 1] ?? null
 }
 
-/** Closes a tab. A file with edits keeps them, and a toast leads back to it. */
-export function closeTab(file: FileRef): void {
+/**
+ * Closes a tab. A file with edits keeps them, and a toast leads back to it. Edits that are to be discarded come back with the toast.
+ */
+export function closeTab(file: FileRef, edits: 'keep' | 'discard' = 'keep'): void {
   const { tabs } = useTabs.getState()
   const next = neighbor(tabs, file)
   saveUnasked(file)
   const edited = isEdited(file)
+  const state = openFileOf(file)
   const isSaving = bufferOf(file)?.state.kind === 'saving'
   setTabs(tabs.filter(tab => tab !== file))
   if (useUi.getState().file === file) useUi.setState({ file: next, reveal: null })
   if (!edited) dropFile(file)
-  else if (!isSaving)
+  else if (state && edits === 'discard') {
+    const run = () => {
+      putFile(file, state)
+      openFile(file)
+    }
+    dropFile(file)
+    toast(t('tabDiscarded', { path: file.shown }), { action: { label: t('undo'), run } })
+  } else if (!isSaving)
     toast(t('tabKept', { path: file.shown }), { action: { label: t('tabShow'), run: () => openFile(file) } })
 }
 

@@ -26,14 +26,16 @@ const ShownProjectList = onDemand(() => import('./ShownProjectList'))
 export function ProjectTab() {
   const t = useT()
   const say = useSay()
-  const id = useShownProject()
+  const shown = useShownProject()
+  const access = useAccess(projectRoot(shown ?? SCRATCH))
+  // A conversation may work in a project that is gone.
+  const id = access === 'gone' ? null : shown
   const beside = useProjectBeside()
   const { sessionId } = useCommandContext()
   const projects = useProjects().data
   const [dialog, setDialog] = useState<'git' | 'members' | 'secrets' | null>(null)
   const project = useProjectOf(id)
   const owner = sharedBy(project)
-  const access = useAccess(projectRoot(id ?? SCRATCH))
   const readOnly = access !== 'write'
   const onOpenChange = (open: boolean) => open || setDialog(null)
   const name = id === null ? t('chooseProject') : projectName(id, projects)

@@ -15,16 +15,25 @@ export const sharedBy = (project: Pick<Project, 'role' | 'owner'> | undefined): 
 const find = (id: string | null, projects: readonly Project[] | undefined) =>
   id === null ? undefined : projects?.find(project => project.id === id)
 
+/** Whether the project of a root is none of the person's any more: it was deleted, or is no longer shared with them. */
+export function isGone(root: Root, projects: readonly Project[] | undefined): boolean {
+  const id = projectOf(root)
+  return id !== null && id !== SCRATCH && projects !== undefined && find(id, projects) === undefined
+}
+
 export const useProjectOf = (id: string | null): Project | undefined => find(id, useProjects().data)
 
-/** What the person may do with the files of a root. Unknown until the projects are there, and where theirs is none. */
-export type Access = 'write' | 'read' | 'unknown'
+/** What the person may do with the files of a root. On a server with accounts, unknown until the projects are there. */
+export type Access = 'write' | 'read' | 'unknown' | 'gone'
 
-/** The home and its scratch folder are always the person's; so is everything on a server for one person. */
-export function useAccess(root: Root): Access {
-  const id = projectOf(root)
-  const project = useProjectOf(id)
-  if (!isMulti() || id === null || id === SCRATCH) return 'write'
+/** The home and its scratch folder are always the person's; so is each project on a server for one person. */
+export function useAccess(root: Root | null): Access {
+  const projects = useProjects().data
+  const id = root && projectOf(root)
+  if (root === null || id === null || id === SCRATCH) return 'write'
+  if (isGone(root, projects)) return 'gone'
+  if (!isMulti()) return 'write'
+  const project = find(id, projects)
   if (project === undefined) return 'unknown'
   return roleIn(project) === 'viewer' ? 'read' : 'write'
 }
