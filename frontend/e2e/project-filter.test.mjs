@@ -75,7 +75,7 @@ test('many projects are filtered by keys, and the bound one is checked', async (
   await expect(place(page)).toHaveAccessibleName('Works in: Home')
 })
 
-test('without projects there is no selector, and two places need no filter', async ({ open }) => {
+test('without projects the selector leads to the first, and two places need no filter', async ({ open }) => {
   const page = await open({ prepare: telling([project('scratch', 'scratch')]) })
   await place(page).click()
   await expect(option(page, /.*/)).toHaveCount(2)
@@ -84,7 +84,15 @@ test('without projects there is no selector, and two places need no filter', asy
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
   await expect(place(page)).toHaveAccessibleName('Works in: scratch/')
-  assert.equal(await selector(page).count(), 0)
+  await expect(selector(page)).toHaveAccessibleName('Project: All conversations')
+  await selector(page).press('Enter')
+  await expect(option(page, /.*/)).toHaveCount(2)
+  assert.deepEqual(await faults(page), [])
+  await shot(page, 'project-filter-none')
+  await page.getByRole('button', { name: 'New project', exact: true }).press('Enter')
+  await expect(page.getByRole('dialog').getByLabel('Name', { exact: true })).toBeFocused()
+  await page.keyboard.press('Escape')
+  await expect(selector(page)).toBeFocused()
 })
 
 test('the list shows a project’s conversations, new ones belong to it, and the choice stays', async ({
@@ -155,7 +163,7 @@ test('a project that is gone is no longer chosen', async ({ open }) => {
   await expect(selector(page)).toBeVisible()
   tell()
   await expect(place(page)).toHaveAccessibleName('Works in: Home')
-  assert.equal(await selector(page).count(), 0)
+  await expect(selector(page)).toHaveAccessibleName('Project: All conversations')
   await begin(page, 'still works')
 })
 

@@ -54,7 +54,7 @@ async function drop(page, target, path) {
 
 test('an empty project is created by keys, and opens', async ({ app, open }) => {
   const page = await open()
-  assert.equal(await selector(page).count(), 0)
+  await expect(selector(page)).toHaveAccessibleName('Project: All conversations')
   await command(page, 'New project')
   await expect(field(page, 'Name')).toBeFocused()
   await page.keyboard.type('AlgoLab')

@@ -1,6 +1,6 @@
 import { X } from 'lucide-react'
 import { Dialog as Radix } from 'radix-ui'
-import type { ReactNode } from 'react'
+import { type ReactNode, useLayoutEffect } from 'react'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
 import { IconButton } from './Button'
@@ -36,6 +36,11 @@ function toFirstField(event: Event): void {
 export function Dialog({ open, onOpenChange, title, description, size = 'narrow', children }: Props) {
   const t = useT()
   const { remember, onCloseAutoFocus } = useOpener()
+  // Before the content takes the focus itself, after which there is no `onOpenAutoFocus`.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `remember` reads nothing that was rendered
+  useLayoutEffect(() => {
+    if (open) remember()
+  }, [open])
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>

@@ -1,4 +1,4 @@
-import { FolderCog } from 'lucide-react'
+import { FolderCog, FolderPlus, type LucideIcon } from 'lucide-react'
 import { useContext } from 'react'
 import { useCommand } from '@/app/useCommand'
 import { Button } from '@/components/ui/Button'
@@ -14,17 +14,32 @@ const report = (answer: () => Promise<string>): void =>
     toast(t('notDone', { reason: reasonOf(error) }), { tone: 'bad' }),
   )
 
-/** Below a list of projects: the invitations to more of them, and the dialog that manages them. Both close the list. */
+/** Below a list of projects: the invitations to more of them, and the dialogs that create and manage them. Each closes the list. */
 export function ManageProjects() {
   const choose = useContext(ChooseContext)
-  const { label, run } = useCommand('manageProjects')
   return (
     <div className="mt-1 space-y-1 border-t pt-1">
       <ProjectInvitations onAnswer={answer => choose(() => report(answer))} />
-      <Button look="ghost" className="w-full justify-start px-2!" onClick={() => choose(run)}>
-        <FolderCog size={14} aria-hidden className="shrink-0" />
-        {label}
-      </Button>
+      <div>
+        <Opener command="newProject" icon={FolderPlus} />
+        <Opener command="manageProjects" icon={FolderCog} />
+      </div>
     </div>
+  )
+}
+
+interface OpenerProps {
+  command: 'newProject' | 'manageProjects'
+  icon: LucideIcon
+}
+
+function Opener({ command, icon: Icon }: OpenerProps) {
+  const choose = useContext(ChooseContext)
+  const { label, run } = useCommand(command)
+  return (
+    <Button look="ghost" className="w-full justify-start px-2!" onClick={() => choose(run)}>
+      <Icon size={14} aria-hidden className="shrink-0" />
+      {label}
+    </Button>
   )
 }

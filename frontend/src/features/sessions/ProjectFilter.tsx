@@ -7,35 +7,27 @@ import { Button } from '@/components/ui/Button'
 import { Menu } from '@/components/ui/Menu'
 import { ownProjects, projectName, SCRATCH } from '@/features/project/place'
 import { useT } from '@/lib/i18n'
-import { store, stored } from '@/lib/storage'
 import { useProject } from '@/stores/project'
 
 const ProjectFilterList = onDemand(() => import('./ProjectFilterList'))
 
-/** Remembers that the server had projects, so that nothing moves when they are told again. */
-const OFFERED = 'projectsOffered'
-
 /**
- * Chooses the project whose conversations are listed and that new ones are bound to. A server without projects needs no
- * such choice, and has none.
+ * Chooses the project whose conversations are listed and that new ones are bound to. Where there is none yet, it leads to the
+ * first.
  */
 export function ProjectFilter() {
   const t = useT()
   const chosen = useProject(s => s.id)
   const { data } = useProjects()
   const own = useMemo(() => data && ownProjects(data), [data])
-  const gone = chosen !== null && own && (own.length === 0 || !isThere(chosen, own))
+  const gone = chosen !== null && own !== undefined && !isThere(chosen, own)
   useEffect(() => {
     if (gone) useProject.setState({ id: null })
   }, [gone])
   const invited = useProjectInvitations().data?.length ?? 0
-  const offered = invited > 0 || (own ? own.length > 0 : stored(OFFERED) === 'yes')
-  useEffect(() => {
-    if (own) store(OFFERED, own.length > 0 ? 'yes' : null)
-  }, [own])
-  if (gone || (chosen === null && !offered)) return null
-  const name = chosen === null ? t('filterAll') : data || chosen === SCRATCH ? projectName(chosen, data) : '…'
-  const Icon = chosen === null ? MessagesSquare : FolderCode
+  const isAll = chosen === null || gone
+  const name = isAll ? t('filterAll') : data || chosen === SCRATCH ? projectName(chosen, data) : '…'
+  const Icon = isAll ? MessagesSquare : FolderCode
   const words = [t('projectFilter', { name }), invited > 0 && t('projectsInvited', { n: invited })]
   const label = words.filter(Boolean).join(' · ')
   const trigger = (
