@@ -68,6 +68,8 @@ test('an empty project is created by keys, and opens', async ({ app, open }) => 
     data.items.map(({ name, description }) => [name, description]),
     [['AlgoLab', 'Sorting']],
   )
+  await selector(page).click()
+  await expect(page.getByRole('option', { name: /^AlgoLab/ })).toHaveText('AlgoLabSorting')
 })
 
 test('the dialog opens from the selectors, and the focus goes back', async ({ app, open }) => {

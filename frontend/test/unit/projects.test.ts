@@ -72,8 +72,16 @@ it('scratch comes first, then projects by name, and a chosen one that is unknown
   expect(names(null)).toEqual(['scratch/', 'Site 9', 'Site 10'])
   expect(names('a')).toEqual(names(null))
   expect(names('gone')).toEqual(['scratch/', 'Site 9', 'Site 10', 'gone'])
-  expect(projectChoices([project('a', 'A', { description: 'Notes' })], null, t)[1]?.hint).toBe('Notes')
-  expect(projectChoices([project('a', 'A')], null, t)[1]?.hint).toBe('folder-a')
+})
+
+it('a project is described by its owner, its description and the folder that was linked, never by its own name', () => {
+  const hint = (more: Partial<Project>) => projectChoices([project('a', 'A', more)], null, t)[1]?.hint
+  expect(hint({ path: 'A' })).toBe('')
+  expect(hint({ description: 'Notes' })).toBe('Notes')
+  const linked = { linked: true, path: '/home/ada/A' }
+  expect(hint(linked)).toBe('/home/ada/A')
+  expect(hint({ ...linked, description: 'Notes' })).toBe('Notes · /home/ada/A')
+  expect(hint({ role: 'viewer', owner: 'ann', description: 'Notes' })).toBe('Shared by ann · Notes')
 })
 
 it('a place has its name, or its id while no name is known', () => {

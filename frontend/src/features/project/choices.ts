@@ -22,9 +22,17 @@ export function projectChoices(projects: readonly Project[], chosen: string | nu
   ]
 }
 
-/** Says whose a shared project is; its folder is none of its members' home. */
+/**
+ * Whose a shared project is, what it is about, and where the folder of a linked one is. Any other folder has the name of its
+ * project.
+ */
 function hintOf(project: Project, t: Translate): string {
+  const { description, linked, path } = project
   const owner = sharedBy(project)
-  if (owner === null) return project.description || project.path
-  return [t('projectSharedBy', { owner }), project.description].filter(Boolean).join(' · ')
+  const parts = [
+    owner !== null && t('projectSharedBy', { owner }),
+    description,
+    owner === null && linked && path,
+  ]
+  return parts.filter(Boolean).join(' · ')
 }
