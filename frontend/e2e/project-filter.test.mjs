@@ -128,6 +128,19 @@ test('the list shows a project’s conversations, new ones belong to it, and the
   await page.reload()
   await expect(selector(page)).toHaveAccessibleName('Project: scratch/')
   await expect(rows(page)).toHaveCount(1)
+  // Among all conversations, its row says where it works.
+  await selector(page).click()
+  await filter(page).fill('all conv')
+  await filter(page).press('Enter')
+  const link = id => page.locator(`#pane-left [data-session="${id}"] a`)
+  await expect(link(inside)).toHaveAccessibleDescription('Project: scratch/')
+  await expect(link(inside).locator('[title]').first()).toHaveAttribute('title', /\nProject: scratch\/\n/)
+  await expect(link(outside)).toHaveAccessibleDescription('')
+  assert.deepEqual(await faults(page), [])
+  await selector(page).click()
+  await filter(page).fill('scratch')
+  await filter(page).press('Enter')
+  await expect(rows(page)).toHaveCount(1)
   // A conversation that leaves the project leaves the list, also when another tab moves it.
   await ask(app, `/api/sessions/${inside}/project`, {
     method: 'PUT',

@@ -36,6 +36,29 @@ export const listBound = async (project_id: string): Promise<string[]> => {
   return all.map(({ id }) => id)
 }
 
+/**
+ * The project of each of these conversations; null for none. The most recently used ones come first, so that the rest of a long list is
+ * not read for a new one.
+ */
+export async function listPlaces(ids: readonly string[]): Promise<Record<string, string | null>> {
+  const found: Record<string, string | null> = {}
+  const left = new Set(ids)
+  for (let cursor: string | null = ''; cursor !== null && left.size > 0; ) {
+    const query = { limit: PAGE, archived: true, ...(cursor && { cursor }) }
+    const page: Page<Conversation> = await dataOf(api.GET('/api/conversations', { params: { query } })).then(
+      r => r.data,
+    )
+    for (const { id, project_id } of page.items) {
+      found[id] = project_id ?? null
+      left.delete(id)
+    }
+    cursor = page.has_more ? (page.next_cursor ?? null) : null
+  }
+  // Those that were deleted meanwhile: nobody asks for them again.
+  for (const id of left) found[id] = null
+  return found
+}
+
 export const getConversation = (id: string): Promise<Conversation> =>
   dataOf(api.GET('/api/conversations/{id}', { params: { path: { id } } })).then(r => r.data)
 

@@ -1,6 +1,7 @@
 /** Cached reads of projects. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { nameProjects } from '@/lib/roots'
+import { putPlaces } from '@/stores/places'
 import { keys, queryClient } from './queries'
 import type { Project } from './types'
 
@@ -68,6 +69,7 @@ export const useFoundPassages = (id: string, text: string) =>
 
 /** Moves a conversation to the list of its project, as far as such lists are loaded. */
 export function putBound(session: string, project: string | null): void {
+  putPlaces({ [session]: project })
   for (const [key] of queryClient.getQueriesData<string[]>({ queryKey: keys.everyBound }))
     queryClient.setQueryData<string[]>(key, ids => {
       const others = ids?.filter(id => id !== session)

@@ -20,6 +20,7 @@ import { t } from '@/lib/i18n'
 import { createsSkills, FileRef, ROOTS } from '@/lib/roots'
 import { announce } from '@/stores/announcer'
 import { type Connection, deliver, forgetSent, setConnection, useLive } from '@/stores/live'
+import { forgetPlaces } from '@/stores/places'
 import { toast } from '@/stores/toasts'
 import { useUi } from '@/stores/ui'
 import { type Envelope, isKnown } from '@/thread/advance'
@@ -56,6 +57,7 @@ function reloadThreads(which: (phase: string) => boolean): void {
 }
 
 function reloadEverything(): void {
+  forgetPlaces()
   reloadThreads(() => true)
   const all = [
     keys.status,

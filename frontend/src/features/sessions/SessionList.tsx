@@ -16,6 +16,7 @@ import { useArrangement } from './arrangement'
 import { between, filtered, groupsOf, type Kept, timeOf } from './groups'
 import { titleOf } from './groupTitle'
 import { SessionRow } from './SessionRow'
+import { usePlaceNames } from './usePlaceNames'
 import { useRowFocus } from './useRowFocus'
 
 const NO_LABELS: readonly string[] = []
@@ -51,6 +52,7 @@ export function SessionList(props: Props) {
   const [archivedOpen, setArchivedOpen] = useFold('archived', false)
   const [renaming, setRenaming] = useState<string | null>(null)
   const rowFocus = useRowFocus()
+  const placeOf = usePlaceNames(sessions)
   if (!sessions) {
     return error ? <QueryError error={error} className="p-3" /> : <Skeleton label={t('loading')} rows={5} />
   }
@@ -80,6 +82,7 @@ export function SessionList(props: Props) {
             <SessionRow
               session={session}
               labels={kept.labels[session.id] ?? NO_LABELS}
+              place={placeOf(session.id)}
               date={moment(timeOf(session, sort), locale(lang))}
               state={waiting.has(session.id) ? 'approval' : session.state}
               current={session.id === current}

@@ -1,3 +1,4 @@
+import { useId } from 'react'
 import { Link } from 'wouter'
 import type { SessionSummary } from '@/api/types'
 import { cn } from '@/lib/cn'
@@ -10,6 +11,8 @@ import { type State, StateMark } from './StateMark'
 interface Props {
   session: SessionSummary
   labels: readonly string[]
+  /** The name of the project that it works in; null if that is none, or not known. */
+  place: string | null
   /** When it last changed, or was created, as the list is sorted. */
   date: string
   state: State
@@ -36,6 +39,7 @@ export function SessionRow(props: Props) {
   const {
     session,
     labels,
+    place,
     date,
     state,
     current,
@@ -53,6 +57,8 @@ export function SessionRow(props: Props) {
     onStop,
   } = props
   const t = useT()
+  const placeId = useId()
+  const project = place === null ? null : t('projectFilter', { name: place })
   const title = session.title || session.begins || t('untitled')
   if (renaming) return <RenameField title={title} onDone={onRename} />
   return (
@@ -65,6 +71,7 @@ export function SessionRow(props: Props) {
       <Link
         href={`/s/${session.id}`}
         aria-current={current ? 'page' : undefined}
+        aria-describedby={project === null ? undefined : placeId}
         onClick={onOpen}
         onClickCapture={event => {
           if (!event.shiftKey && !event.ctrlKey && !event.metaKey) return
@@ -76,7 +83,7 @@ export function SessionRow(props: Props) {
         className="flex min-w-0 flex-1 items-center gap-2 rounded-md px-2 py-1.5 pointer-fine:group-hover:pe-8 touch-row"
       >
         <span
-          title={[title, date, ...labels].join('\n')}
+          title={[title, project, date, ...labels].filter(line => line !== null).join('\n')}
           className={cn('min-w-0 flex-1 truncate', unread && 'font-semibold')}
         >
           {title}
@@ -101,6 +108,11 @@ export function SessionRow(props: Props) {
           {unread && <Unread />}
         </span>
       </Link>
+      {project !== null && (
+        <span id={placeId} hidden>
+          {project}
+        </span>
+      )}
       <SessionMenu
         title={title}
         {...{ session, state, pinned, archived, onStartRename, onDelete, onPin, onArchive, onStop }}
