@@ -306,6 +306,31 @@ test('links follow a renamed note when a person says so', async ({ app, open }) 
   await until(note, text => text === '[[Tea|a cup]]\n`[[Tea]]`\n', 'the links')
 })
 
+test('on a phone the files have the whole pane until one is open', async ({ app, open }) => {
+  const files = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`note ${n + 10}.md`, `# ${n}\n`]))
+  const { id } = await project(app, 'Long', files)
+  const page = await open({ ...MOBILE, path: `/p/${id}`, ready: inspector })
+  await row(page, /^note 10\.md/).waitFor()
+  const tree = inspector(page).getByRole('tree')
+  const heights = async () => {
+    const list = await tree.evaluate(tree => tree.closest('.scroll').getBoundingClientRect())
+    const pane = await inspector(page).boundingBox()
+    return { below: pane.y + pane.height - list.bottom, part: list.height / pane.height }
+  }
+  const before = await heights()
+  assert.ok(before.below < 12 && before.part > 0.7, JSON.stringify(before))
+  await shot(page, 'project-files-phone')
+  await tree.evaluate(tree => tree.closest('.scroll').scrollTo(0, 100_000))
+  await row(page, /^note 49\.md/).click()
+  await inspector(page).getByRole('tab', { name: 'note 49.md' }).waitFor()
+  const after = await heights()
+  assert.ok(after.part < 0.45, JSON.stringify(after))
+  await row(page, /^note 49\.md/).waitFor()
+  await shot(page, 'project-files-phone-open')
+  await inspector(page).getByRole('tab', { name: 'note 49.md' }).press('Delete')
+  await expect.poll(async () => (await heights()).below).toBeLessThan(12)
+})
+
 for (const { look, small, given } of LOOKS) {
   test(`the files of a project: ${look}`, async ({ app, open }) => {
     const name = `Shop ${look}`

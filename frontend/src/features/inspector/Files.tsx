@@ -40,7 +40,7 @@ export function Files({ root, filter, problemOf, current, dirty, onOpen, actions
     return <p className="px-3 py-2 text-fg-3 text-small">{t(wanted ? 'noMatch' : 'noFiles')}</p>
   }
   return (
-    <div ref={setScroller} className="scroll max-h-[34vh] min-h-20 px-2 pb-2">
+    <div ref={setScroller} className="scroll max-h-(--list) min-h-20 px-2 pb-2">
       <SkillList
         skills={skills.shown}
         tokens={skills.tokens}

@@ -26,7 +26,7 @@ export default function FoundInProject({ root, text }: Props) {
   if (!data) return <Skeleton label={t('loading')} rows={4} />
   const n = data.results.length
   return (
-    <section aria-label={t('findInFiles')} className="scroll max-h-[34vh] min-h-0 flex-1 px-2 pb-2">
+    <section aria-label={t('findInFiles')} className="scroll max-h-(--list) min-h-0 flex-1 px-2 pb-2">
       <p role="status" className="px-1 py-1 text-fg-3 text-small">
         {n === 0 ? t('nothingFound') : t('foundLines', { n, files: files.size })}
         {data.more && ` ${t('foundInProjectMore')}`}

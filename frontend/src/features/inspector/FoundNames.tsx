@@ -19,7 +19,7 @@ export default function FoundNames({ search }: { search: NameSearch }) {
   if (error) return <QueryError error={error} className="p-3" />
   if (!files) return <Skeleton label={t('loading')} rows={3} />
   return (
-    <div className="scroll max-h-[34vh] min-h-20 px-2 pb-2">
+    <div className="scroll max-h-(--list) min-h-20 px-2 pb-2">
       <p role="status" className={cn('px-1 py-1 text-fg-3 text-small', files.length > 0 && 'sr-only')}>
         {files.length === 0 ? t('noMatchInProject') : t('foundNames', { n: files.length })}
       </p>

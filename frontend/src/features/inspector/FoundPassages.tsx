@@ -27,7 +27,7 @@ export default function FoundPassages({ root, text }: Props) {
   if (!data) return <Skeleton label={t('loading')} rows={4} />
   const words = wordsOf(data.query).filter(word => word.length > 1 && !/^(?:#|tag:)/.test(word))
   return (
-    <section aria-label={t('findByMeaning')} className="scroll max-h-[34vh] min-h-0 flex-1 px-2 pb-2">
+    <section aria-label={t('findByMeaning')} className="scroll max-h-(--list) min-h-0 flex-1 px-2 pb-2">
       <p role="status" className="px-1 py-1 text-fg-3 text-small">
         {[
           data.results.length === 0 ? t('nothingFound') : t('foundPassages', { n: data.results.length }),

@@ -30,7 +30,12 @@ export default function Inspector({ back }: PanelProps) {
     document.getElementById(PANEL)?.scrollIntoView({ block: 'nearest' })
   }, [file])
   return (
-    <Pane id="pane-right" aria-label={t('inspector')} className="low:overflow-y-auto">
+    <Pane
+      id="pane-right"
+      aria-label={t('inspector')}
+      // The height of a list of files. On a phone it has the whole pane until a file is open.
+      className={cn('low:overflow-y-auto [--list:34vh]', !file && 'max-md:[--list:none]')}
+    >
       {back && (
         <Button size="small" look="ghost" className="mx-2 mt-2 self-start text-rag!" onClick={back.run}>
           <Rows3 size={13} aria-hidden />
@@ -41,7 +46,7 @@ export default function Inspector({ back }: PanelProps) {
         <Tabs
           value={shown.id}
           onChange={tab => useUi.setState({ tab })}
-          className="flex min-h-0 shrink-0 basis-auto flex-col"
+          className={cn('flex min-h-0 shrink-0 basis-auto flex-col', !file && 'max-md:shrink')}
         >
           <TabList
             label={t('inspector')}
@@ -58,7 +63,10 @@ export default function Inspector({ back }: PanelProps) {
       <div
         id={PANEL}
         // In a low window the pane scrolls, and the text keeps a readable height.
-        className={cn('flex min-h-0 flex-1 flex-col', file && 'low:min-h-[300px] low:shrink-0')}
+        className={cn(
+          'flex min-h-0 flex-1 flex-col',
+          file ? 'low:min-h-[300px] low:shrink-0' : 'max-md:hidden',
+        )}
         {...(file && { role: 'tabpanel', 'aria-label': file.shown })}
       >
         <EditorPane
