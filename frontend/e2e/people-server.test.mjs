@@ -27,6 +27,20 @@ async function chat(page, text) {
   await settled(page)
 }
 
+test('before the sign-in, the page asks only for what that needs', async ({ open }) => {
+  const asked = []
+  const prepare = page =>
+    page.on('request', request => {
+      const { pathname } = new URL(request.url())
+      if (pathname.startsWith('/api/')) asked.push(pathname)
+    })
+  const page = await open({ path: '/s/unknown', ready: page => field(page, 'password'), prepare })
+  // The page comes to rest: what would be tried again is tried within this time.
+  await page.waitForTimeout(2_000)
+  assert.deepEqual(asked, ['/api/status', ...asked.slice(1).map(() => '/api/auth/mode')])
+  assert.ok(asked.length <= 4, asked.join(' '))
+})
+
 test('two people sign in, and neither sees what is the other’s', async ({ open, app, browser }) => {
   const ann = await open({ ready: page => field(page, 'password') })
   await fill(ann, { username: 'ann', password: PASSWORD, setup_code: await app.setupCode() })

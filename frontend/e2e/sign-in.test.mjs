@@ -32,6 +32,20 @@ async function endSession(page) {
   await dialog(page).waitFor()
 }
 
+test('before the sign-in, the page asks only for what that needs', async ({ open }) => {
+  const asked = []
+  const prepare = page =>
+    page.on('request', request => {
+      const { pathname } = new URL(request.url())
+      if (pathname.startsWith('/api/')) asked.push(pathname)
+    })
+  const page = await open({ path: '/s/unknown', ready: dialog, prepare })
+  // The page comes to rest: what would be tried again is tried within this time.
+  await page.waitForTimeout(2_000)
+  assert.deepEqual(asked, ['/api/status', ...asked.slice(1).map(() => '/api/auth/mode')])
+  assert.ok(asked.length <= 4, asked.join(' '))
+})
+
 test('the printed link signs in once and leaves nothing in the address', async ({ app, open }) => {
   const link = await app.link()
   const path = link.slice(app.url.length)

@@ -3,7 +3,8 @@ import { QueryClientProvider } from '@tanstack/react-query'
 import { setNonce } from 'get-nonce'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { queryClient } from '@/api/queries'
+import { knock } from '@/api/entrance'
+import { askStatus, queryClient } from '@/api/queries'
 import { connectEvents } from '@/app/follow'
 import { Shell } from '@/app/Shell'
 import { loadThread } from '@/app/threads'
@@ -38,7 +39,9 @@ function start(page: HTMLElement) {
   takeSignIn()
   // The history is loaded first: it contains the event id from which the stream resumes.
   const opened = /^\/s\/([^/]+)/.exec(location.pathname)?.[1]
-  void (opened ? loadThread(decodeURIComponent(opened)) : Promise.resolve(null)).then(connectEvents)
+  void knock(askStatus)
+    .then(() => (opened ? loadThread(decodeURIComponent(opened)) : null))
+    .then(connectEvents)
 
   const place = placeInAddress(location.search)
   if (place) void openPassage(place)

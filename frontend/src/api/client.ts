@@ -4,6 +4,7 @@
  */
 import createClient from 'openapi-fetch'
 import { pageSecret, renewSecret } from '@/lib/secret'
+import { FIRST, letIn, mayAsk, shutOut } from './entrance'
 import type { paths } from './schema'
 import { watchSession } from './signedOut'
 
@@ -36,7 +37,7 @@ const fetched = (request: Request | string, how?: RequestInit): Promise<Response
     throw new ApiError(0, { code: 'no_answer', message: String(cause) })
   })
 
-/** Whose 401 means a wrong token or password, not an ended session. */
+/** The calls of the sign-in: their 401 means a wrong token or password, not an ended session. */
 const MAY_REFUSE = [
   '/api/login',
   '/api/auth/mode',
@@ -59,10 +60,20 @@ async function endsSession(response: Response): Promise<boolean> {
   return ENDS.includes(body?.code) || ENDS.includes(body?.reason)
 }
 
+/** What the server would answer, without asking it. */
+const signedOut = () => Response.json({ code: 'signed_out', message: 'nobody is signed in' }, { status: 401 })
+
 async function send(request: Request): Promise<Response> {
+  const { pathname } = new URL(request.url)
+  const isSignIn = MAY_REFUSE.includes(pathname)
+  if (!isSignIn && !(await mayAsk(pathname))) return signedOut()
   const refused = watchSession()
   const response = await fetched(request)
-  if (!MAY_REFUSE.includes(new URL(request.url).pathname) && (await endsSession(response))) refused()
+  if (pathname === FIRST && response.ok) letIn()
+  if (!isSignIn && (await endsSession(response))) {
+    shutOut()
+    refused()
+  }
   return response
 }
 

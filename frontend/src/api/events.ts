@@ -2,6 +2,7 @@
  * The tab's only event stream. It resumes after the last event received, so that no event is lost when the connection
  * breaks, and reconnects with increasing delays.
  */
+import { isSignedOut } from './signedOut'
 import type { Notice } from './types'
 
 /**
@@ -52,6 +53,8 @@ export function openEvents(after: string | null, listener: Listener): Stream {
   const open = () => {
     clearTimeout(timer)
     source?.close()
+    // It would be refused. The sign-in opens it.
+    if (isSignedOut()) return
     const url = seen === null ? '/api/events' : `/api/events?after=${encodeURIComponent(seen)}`
     const current = new EventSource(url)
     source = current

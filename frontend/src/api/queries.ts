@@ -118,6 +118,9 @@ export const keys = {
 
 export type QueryKey = readonly unknown[]
 
+/** Asks for the status, for all that show it. */
+export const askStatus = () =>
+  queryClient.fetchQuery({ queryKey: keys.status, queryFn: getStatus, retry: false })
 export const useStatus = () => useQuery({ queryKey: keys.status, queryFn: getStatus })
 export const useModels = () => useQuery({ queryKey: keys.models, queryFn: listModels })
 /** Never served from the cache: a request may have changed the state of a provider, and an editor config.yml. */

@@ -10,6 +10,7 @@ import { personOfPage, rememberPerson } from '@/lib/storage'
  * its cookies. The page is loaded anew for that person, because it stores and shows the data of one person only.
  */
 export async function recognizePerson(): Promise<void> {
+  if (isSignedOut()) return
   const mode = await getAuthMode()
   if (mode.auth_mode !== 'multi' || isSignedOut()) return
   const person = await getProfile()
