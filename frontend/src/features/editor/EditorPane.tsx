@@ -4,7 +4,7 @@ import { onDemand } from '@/components/onDemand'
 import { Unreadable } from '@/components/Unreadable'
 import { Placeholder } from '@/components/ui/Placeholder'
 import { Pending } from '@/components/ui/Skeleton'
-import { type Access, useAccess } from '@/features/project/role'
+import { useGone } from '@/features/project/gone'
 import { useT } from '@/lib/i18n'
 import { type FileRef, isProject, isSearchFolder } from '@/lib/roots'
 import type { Comparing, OpenFile } from '@/stores/buffers'
@@ -30,12 +30,12 @@ interface Props {
 
 export function EditorPane({ file, state, comparing, reveal, untrusted }: Props) {
   const t = useT()
-  const access = useAccess(file?.root ?? null)
-  useReturn(file, access)
+  const gone = useGone(file?.root ?? null)
+  useReturn(file, gone)
   if (file === null) {
     return <Placeholder icon={FileText}>{t('pickFile')}</Placeholder>
   }
-  if (access === 'gone' && state?.phase !== 'open') return <LostProject file={file} buffer={null} />
+  if (gone && state?.phase !== 'open') return <LostProject file={file} buffer={null} />
   if (state?.phase === 'failed') {
     return (
       <>
@@ -63,13 +63,12 @@ export function EditorPane({ file, state, comparing, reveal, untrusted }: Props)
 }
 
 /** Reads the open files of a project again when it comes back: it was restored, or is shared again. */
-function useReturn(file: FileRef | null, access: Access): void {
+function useReturn(file: FileRef | null, gone: boolean): void {
   const root = file?.root
-  const before = useRef({ root, access })
+  const before = useRef({ root, gone })
   useEffect(() => {
     const { current } = before
-    if (root && current.root === root && current.access === 'gone' && access !== 'gone')
-      void folderChanged(root)
-    before.current = { root, access }
-  }, [root, access])
+    if (root && current.root === root && current.gone && !gone) void folderChanged(root)
+    before.current = { root, gone }
+  }, [root, gone])
 }

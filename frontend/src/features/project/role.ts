@@ -3,6 +3,7 @@ import { isMulti } from '@/api/multi'
 import { useProjects } from '@/api/projectQueries'
 import type { Project, ProjectRole } from '@/api/types'
 import { projectOf, type Root } from '@/lib/roots'
+import { isGone } from './gone'
 import { SCRATCH } from './place'
 
 /** A server without members has only owners. */
@@ -15,22 +16,16 @@ export const sharedBy = (project: Pick<Project, 'role' | 'owner'> | undefined): 
 const find = (id: string | null, projects: readonly Project[] | undefined) =>
   id === null ? undefined : projects?.find(project => project.id === id)
 
-/** Whether the project of a root is none of the person's any more: it was deleted, or is no longer shared with them. */
-export function isGone(root: Root, projects: readonly Project[] | undefined): boolean {
-  const id = projectOf(root)
-  return id !== null && id !== SCRATCH && projects !== undefined && find(id, projects) === undefined
-}
-
 export const useProjectOf = (id: string | null): Project | undefined => find(id, useProjects().data)
 
 /** What the person may do with the files of a root. On a server with accounts, unknown until the projects are there. */
 export type Access = 'write' | 'read' | 'unknown' | 'gone'
 
 /** The home and its scratch folder are always the person's; so is each project on a server for one person. */
-export function useAccess(root: Root | null): Access {
+export function useAccess(root: Root): Access {
   const projects = useProjects().data
-  const id = root && projectOf(root)
-  if (root === null || id === null || id === SCRATCH) return 'write'
+  const id = projectOf(root)
+  if (id === null || id === SCRATCH) return 'write'
   if (isGone(root, projects)) return 'gone'
   if (!isMulti()) return 'write'
   const project = find(id, projects)
