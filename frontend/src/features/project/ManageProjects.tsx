@@ -37,7 +37,7 @@ function Opener({ command, icon: Icon }: OpenerProps) {
   const choose = useContext(ChooseContext)
   const { label, run } = useCommand(command)
   return (
-    <Button look="ghost" className="w-full justify-start px-2!" onClick={() => choose(run)}>
+    <Button look="ghost" className="w-full justify-start gap-2! px-2!" onClick={() => choose(run)}>
       <Icon size={14} aria-hidden className="shrink-0" />
       {label}
     </Button>

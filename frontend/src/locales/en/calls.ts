@@ -113,8 +113,7 @@ export const calls = {
   taintClearHint: 'Only content read from now on counts as untrusted.',
   taintClearBusy: 'Wait until the current run ends.',
   placeHomeHint: 'Memory, knowledge, skills and the workspace',
-  placeScratchHint:
-    'The folder of commands, with tools for larger tasks: several files at once, search, background commands, a to-do list',
+  placeScratchHint: 'Where commands run, with search, background commands and a to-do list',
   todoList: 'To-do list',
   todoNext: '{done} of {n} · next: {title}',
   todoAllDone: 'All {n} {n|task|tasks} completed',

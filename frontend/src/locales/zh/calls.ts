@@ -110,7 +110,7 @@ export const calls: Record<keyof typeof en, string> = {
   taintClearHint: '仅此后读取的内容会被视为不受信任。',
   taintClearBusy: '请等待当前运行结束。',
   placeHomeHint: '记忆、知识库、技能和工作区',
-  placeScratchHint: '执行命令的文件夹，带有适合较大任务的工具：批量处理文件、搜索、后台命令、任务清单',
+  placeScratchHint: '执行命令的文件夹，可搜索、在后台运行命令并使用任务清单',
   todoList: '任务清单',
   todoNext: '已完成 {done}/{n} · 下一项：{title}',
   todoAllDone: '{n} 项任务已全部完成',
