@@ -151,6 +151,8 @@ pub fn add_all(routes: &mut impl Routes) {
     route!(routes, sessions::pins::unpin_message);
     route!(routes, sessions::archive::archive);
     route!(routes, sessions::archive::unarchive);
+    route!(routes, sessions::recall::exclude);
+    route!(routes, sessions::recall::include);
     route!(routes, sessions::compacted::compacted_parts);
     route!(routes, sessions::compacted::compacted);
     route!(routes, models::choice::choose);

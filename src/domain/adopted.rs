@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::chosen::Chosen;
 use super::compacted::name_of;
@@ -22,6 +22,8 @@ const LONGEST_ID: usize = 256;
 const LONGEST_NAME: usize = 255;
 /// The last second of the year 9999; later times are clamped to it.
 const LATEST: f64 = 253_402_300_799.0;
+/// The only choice that is kept.
+const EXCLUDED: &str = "not_for_recall";
 const DETAIL: &str = "this session was taken over from a file before the answer was complete";
 
 /// The values of `stop_reason` that are kept; any other value is removed.
@@ -30,7 +32,7 @@ const WORDS: [&str; 6] = ["done", "length", "refusal", "interrupted", "limit", "
 impl Session {
     /// Returns the session in a form that is safe in a home that did not write its file. All messages stay. Every work
     /// has ended, every call has exactly one result, nothing waits for a person and nothing is left to run. No answer,
-    /// reason or choice is taken from the file. Fact numbers restart at 0, and an id that is missing, invalid or not
+    /// reason or choice is taken from the file, except that it is excluded from recall. Fact numbers restart at 0, and an id that is missing, invalid or not
     /// unique is replaced with one that begins with `fresh`.
     pub fn adopted(mut self, fresh: &str) -> Self {
         let mut names = UniqueIds { fresh, made: 0 };
@@ -71,7 +73,8 @@ impl Session {
             part.sha256 = None;
         }
         (self.created_at, self.updated_at) = (time(self.created_at), time(self.updated_at));
-        self.chosen = Chosen::default();
+        // Whoever wrote it, an exclusion only withholds.
+        self.chosen = Chosen { not_for_recall: self.chosen.not_for_recall, ..Chosen::default() };
         self.project_id = None;
         self.queue.clear();
         self.pinned.clear();
@@ -118,8 +121,12 @@ impl Session {
 /// Removes from a session's JSON the fields that [`Session::adopted`] does not trust, and words that only another
 /// version knows: one unknown word must not keep the rest from being read.
 pub fn without_claims(session: &mut Map<String, Value>) {
+    let is_excluded = session.get("chosen").is_some_and(|chosen| chosen[EXCLUDED] == true);
     for claim in ["taint", "chosen", "project_id", "queue", "pinned"] {
         session.shift_remove(claim);
+    }
+    if is_excluded {
+        session.insert("chosen".to_owned(), json!({EXCLUDED: true}));
     }
     for parts in ["branches", "deleted"] {
         objects(session, parts).for_each(without_claims_of_parts);

@@ -55,6 +55,9 @@ pub struct Chosen {
     /// Names of MCP servers whose tools it does not get. Those of all other servers it gets as the server's settings say.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub mcp_off: BTreeSet<String>,
+    /// Whether it is excluded from recall: no search in conversations finds it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_for_recall: bool,
 }
 
 /// A choice that no model can follow.
@@ -104,6 +107,7 @@ pub struct ChoiceChange {
     pub temperature: Option<Option<f32>>,
     pub max_tokens: Option<Option<u32>>,
     pub mcp_off: Option<BTreeSet<String>>,
+    pub not_for_recall: Option<bool>,
 }
 
 impl ChoiceChange {
@@ -116,6 +120,7 @@ impl ChoiceChange {
             temperature: self.temperature.unwrap_or(chosen.temperature),
             max_tokens: self.max_tokens.unwrap_or(chosen.max_tokens),
             mcp_off: self.mcp_off.unwrap_or_else(|| chosen.mcp_off.clone()),
+            not_for_recall: self.not_for_recall.unwrap_or(chosen.not_for_recall),
             auto_compact: chosen.auto_compact,
             permission_mode: chosen.permission_mode,
         }

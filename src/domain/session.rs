@@ -112,8 +112,15 @@ impl Session {
             return;
         }
         self.seq = fact.seq;
-        // A new title is no activity: a renamed session keeps its place in the list.
-        if !matches!(fact.event, Event::Titled { .. } | Event::Changed { chosen: None, bound: None, .. }) {
+        // A new title is no activity, and neither is an exclusion from recall: the session keeps its place in the list.
+        let is_activity = match &fact.event {
+            Event::Titled { .. } => false,
+            Event::Changed { chosen, bound: None, .. } => chosen.as_ref().is_some_and(|chosen| {
+                *chosen != Chosen { not_for_recall: chosen.not_for_recall, ..self.chosen.clone() }
+            }),
+            _ => true,
+        };
+        if is_activity {
             self.updated_at = fact.at;
         }
         self.apply(&fact.event, fact.at);

@@ -12,6 +12,11 @@ impl FileStamp {
         let numbers = [modified.0, modified.1, changed.0, changed.1].map(i64::cast_unsigned);
         Self([size, numbers[0], numbers[1], numbers[2], numbers[3], file.0, file.1])
     }
+
+    /// Returns the size of the file in bytes.
+    pub fn size(&self) -> u64 {
+        self.0[0]
+    }
 }
 
 #[cfg(test)]

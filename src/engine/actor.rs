@@ -409,6 +409,9 @@ impl Actor {
 
     fn changed(&self) {
         self.tenant.hub.notice(Notice::SessionsChanged { session_id: self.ledger.id.to_string() });
+        let conversations = self.tenant.conversations.clone();
+        // Nobody waits for it: the next search also brings the index up to date.
+        tokio::task::spawn_blocking(move || conversations.refresh_if_open());
     }
 }
 

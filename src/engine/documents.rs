@@ -363,7 +363,7 @@ impl Documents {
     /// Brings everything that depends on these files up to date, and notifies clients.
     async fn follow(&self, versions: &[FileVersion]) {
         let Listeners { authors, libraries, hub, .. } = &*self.listeners;
-        let touched = |library: &&Arc<Library>| versions.iter().any(|file| file.path.root() == library.root());
+        let touched = |library: &&Arc<Library>| versions.iter().any(|file| Some(file.path.root()) == library.root());
         let touched: Vec<Arc<Library>> = libraries.iter().filter(touched).cloned().collect();
         let indexed = tokio::task::spawn_blocking(move || touched.iter().for_each(Library::refresh_if_open));
         if let Err(error) = indexed.await {

@@ -10,11 +10,12 @@ use crate::domain::{FolderOwner, ProjectId, Root, SecretName};
 use crate::extraction::Extractor;
 use crate::library::Library;
 use crate::library::projects::ProjectLibraries;
+use crate::library::recall::Conversations;
 use crate::store::Home;
 use crate::tools::project::{Bash, Jobs, ProjectFiles, project_file_tools};
 use crate::tools::{
     Calculator, Captures, CommandEnvironment, FetchConfig, FetchUrl, FileAccess, FileTool, PythonRepl, ReadFile,
-    SearchTool, Terminal, Tool, ToolSet, Weather, WeatherAddresses, WebSearch, WorkingFolder,
+    RecallTool, SearchTool, Terminal, Tool, ToolSet, Weather, WeatherAddresses, WebSearch, WorkingFolder,
 };
 
 /// What the tools of a home work on.
@@ -26,6 +27,7 @@ pub struct ToolParts {
     pub captures: Captures,
     pub memory: Arc<Library>,
     pub knowledge: Arc<Library>,
+    pub conversations: Conversations,
     pub jobs: Arc<Jobs>,
     pub projects: ProjectLibraries,
     pub commands: Arc<CommandAccess>,
@@ -47,7 +49,7 @@ pub fn home_tools(parts: ToolParts) -> ProjectTools {
     tools.push(fetch.clone());
     tools.push(Arc::new(ReadFile::new(parts.home.clone())));
     tools.push(search.clone());
-    tools.push(Arc::new(SearchTool::memory(parts.memory.clone())));
+    tools.push(Arc::new(RecallTool::new(parts.memory.clone(), parts.conversations.clone())));
     for tool in [FileTool::create, FileTool::edit, FileTool::delete] {
         tools.push(Arc::new(tool(parts.files.clone())));
     }

@@ -310,7 +310,18 @@ impl Engine {
     /// Deletes a deleted session permanently.
     pub async fn purge(&self, id: &SessionId) -> Result<(), EngineError> {
         let turn = self.turns.of(id).await;
-        if self.move_session(turn, id, Move::Purge).await? { Ok(()) } else { Err(EngineError::NoSession(id.clone())) }
+        if !self.move_session(turn, id, Move::Purge).await? {
+            return Err(EngineError::NoSession(id.clone()));
+        }
+        let conversations = self.tenant.conversations.clone();
+        match tokio::task::spawn_blocking(move || conversations.clear()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the index of conversations may still hold what was deleted for ever")
+            }
+            Err(error) => tracing::warn!(%error, "the index of conversations could not be removed"),
+        }
+        Ok(())
     }
 
     /// Moves a session's record; returns `false` if there is none. Holds the lock until it is moved, even if the

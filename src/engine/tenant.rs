@@ -27,11 +27,12 @@ use super::watch;
 use super::{Engine, EngineError, Notice, Runs, TenantId, blocking, starter};
 use crate::agent::{AdminLimits, Budget};
 use crate::config::Config;
-use crate::domain::{EmbedError, ProjectId, Root};
+use crate::domain::{EmbedError, ProjectId, Root, TranscriptKind};
 use crate::engine::embedder::Embedders;
 use crate::extraction::Extractor;
 use crate::library::projects::ProjectLibraries;
-use crate::library::{self, IndexStorage, Library};
+use crate::library::recall::Conversations;
+use crate::library::{self, IndexStorage, Library, LibrarySource};
 use crate::provider::Audience;
 use crate::sandbox::Level;
 use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
@@ -61,6 +62,8 @@ pub struct Tenant {
     pub memory: Arc<Library>,
     /// The index of knowledge/.
     pub knowledge: Arc<Library>,
+    /// The indexes of the conversations.
+    pub conversations: Conversations,
     /// The indexes and notes of projects.
     pub project_libraries: ProjectLibraries,
     pub documents: Documents,
@@ -128,6 +131,7 @@ impl Tenant {
         let libraries =
             Libraries { config: &config, home: &home, embedders: &runtime.embedders, extractor: &extractor };
         let (memory, knowledge) = (libraries.of_root(Root::Memory), libraries.of_root(Root::Knowledge));
+        let conversations = libraries.of_conversations();
         for library in [&memory, &knowledge] {
             let (hub, folder) = (hub.clone(), Arc::<str>::from(library.folder()));
             library.on_progress(move |progress| hub.notice(Notice::IndexChanged { folder: folder.clone(), progress }));
@@ -154,6 +158,7 @@ impl Tenant {
             captures: captures.clone(),
             memory: memory.clone(),
             knowledge: knowledge.clone(),
+            conversations: conversations.clone(),
             jobs: jobs.clone(),
             projects: projects.clone(),
             commands: commands.clone(),
@@ -202,6 +207,7 @@ impl Tenant {
             jobs,
             memory,
             knowledge,
+            conversations,
             project_libraries: projects,
             documents,
             captures,
@@ -314,10 +320,20 @@ impl Libraries<'_> {
     /// changes often; that of knowledge/ is stored.
     pub fn of_root(&self, root: Root) -> Arc<Library> {
         let keep = if root == Root::Memory { IndexStorage::InMemory } else { IndexStorage::OnDisk };
+        self.of(LibrarySource::Folder(root), keep)
+    }
+
+    /// Creates those of the conversations, whose indexes are stored.
+    pub fn of_conversations(&self) -> Conversations {
+        let of = |kind| self.of(LibrarySource::Conversations(kind), IndexStorage::OnDisk);
+        Conversations { messages: of(TranscriptKind::Messages), tool_results: of(TranscriptKind::ToolResults) }
+    }
+
+    fn of(&self, source: LibrarySource, keep: IndexStorage) -> Arc<Library> {
         let (embedders, tokens) = (self.embedders.clone(), self.embedders.clone());
         let none = || EmbedError::Missing("no weights, and no service is configured".to_owned());
         let settings = library::LibrarySettings {
-            root,
+            source,
             keep,
             limits: self.config.retrieval.limits,
             ranking: self.config.retrieval.ranking,

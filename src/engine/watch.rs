@@ -15,6 +15,7 @@ use super::notice::Notice;
 use super::skills::Skills;
 use super::{Engine, blocking};
 use crate::domain::{Place, Root};
+use crate::library::Library;
 use crate::store::{FileEntry, FolderScan, Home};
 
 /// A burst of changes (a checkout, a save by rename) is handled once, this long after its last event.
@@ -205,8 +206,8 @@ impl Follow {
         if changes.touches(&Root::Skills) {
             self.read_skills(engine).await;
         }
-        for library in [&tenant.memory, &tenant.knowledge].into_iter().filter(|library| changes.touches(library.root()))
-        {
+        let is_touched = |library: &&Arc<Library>| library.root().is_some_and(|root| changes.touches(root));
+        for library in [&tenant.memory, &tenant.knowledge].into_iter().filter(is_touched) {
             let library = library.clone();
             tokio::task::spawn_blocking(move || library.refresh_if_open());
         }

@@ -4,6 +4,9 @@
 //! background threads; until it is done, searches answer from what is indexed, and report that.
 
 mod background;
+#[cfg(test)]
+mod conversation_tests;
+mod conversations;
 mod documents;
 mod embedding;
 pub mod evaluation;
@@ -11,6 +14,7 @@ mod pieces;
 pub mod project;
 mod project_files;
 pub mod projects;
+pub mod recall;
 mod refresh;
 pub mod stored;
 #[cfg(test)]
@@ -23,7 +27,7 @@ use std::time::{Duration, Instant};
 use crate::retrieval::Address;
 
 use crate::domain::knowledge::{Embedded, ModelName, Search, SearchTimings, WeightReason};
-use crate::domain::{EmbedError, Embedder, Hit, Root, TokenEmbedder};
+use crate::domain::{EmbedError, Embedder, Hit, RelPath, Root, TokenEmbedder, TranscriptKind};
 use crate::extraction::Extractor;
 use crate::retrieval::analyse::Analyser;
 use crate::retrieval::chunk_index::{FileState, IndexError, StoredChunk};
@@ -31,7 +35,7 @@ use crate::retrieval::windows::WindowLimit;
 use crate::retrieval::{
     ChunkLimits, FolderIndex, IndexSnapshot, Ranking, SearchError, SearchRequest, Searchable, wants_words_only,
 };
-use crate::store::{FolderScan, Home, StoreError};
+use crate::store::{ConversationScan, FolderScan, Home, StoreError};
 
 use background::{Background, Task};
 use documents::Refused;
@@ -61,10 +65,29 @@ pub enum IndexStorage {
     OnDisk,
 }
 
+/// What a library is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LibrarySource {
+    /// The files of a root.
+    Folder(Root),
+    /// The conversations of a home.
+    Conversations(TranscriptKind),
+}
+
+impl LibrarySource {
+    /// Returns the name by which people know it.
+    fn name(&self) -> String {
+        match self {
+            Self::Folder(root) => root.to_string(),
+            Self::Conversations(TranscriptKind::Messages) => "conversations".to_owned(),
+            Self::Conversations(TranscriptKind::ToolResults) => "tool-results".to_owned(),
+        }
+    }
+}
+
 /// The settings and models of a library.
 pub struct LibrarySettings {
-    /// A root that is searched.
-    pub root: Root,
+    pub source: LibrarySource,
     pub keep: IndexStorage,
     pub limits: ChunkLimits,
     pub ranking: Ranking,
@@ -107,7 +130,7 @@ pub enum LibraryError {
 /// A folder, made searchable.
 pub struct Library {
     home: Home,
-    /// The name of the root.
+    /// The name of the source.
     folder: String,
     settings: LibrarySettings,
     /// [`LARGE`]; tests set it to other values.
@@ -131,6 +154,7 @@ pub struct Library {
 #[derive(Default)]
 struct FolderState {
     scan: FolderScan,
+    conversations: ConversationScan,
     /// Whether the index holds everything that the scan found.
     indexed: bool,
 }
@@ -194,8 +218,8 @@ impl Library {
     pub fn new(home: Home, settings: LibrarySettings) -> Self {
         Self {
             home,
-            folder: settings.root.to_string(),
-            seen: Mutex::new(FolderState::of(&settings.root)),
+            folder: settings.source.name(),
+            seen: Mutex::new(FolderState::of(&settings.source)),
             settings,
             large: LARGE,
             analyser: Analyser::default(),
@@ -209,11 +233,15 @@ impl Library {
         }
     }
 
-    pub fn root(&self) -> &Root {
-        &self.settings.root
+    /// Returns the root whose files it is of; `None` for conversations.
+    pub fn root(&self) -> Option<&Root> {
+        match &self.settings.source {
+            LibrarySource::Folder(root) => Some(root),
+            LibrarySource::Conversations(_) => None,
+        }
     }
 
-    /// Returns the name of the root.
+    /// Returns the name of what it is of: `memory`, `project/{id}`, `conversations`.
     pub fn folder(&self) -> &str {
         &self.folder
     }
@@ -222,7 +250,7 @@ impl Library {
     /// can make two of them equal, because ids have no dot.
     fn cache_prefix(&self) -> String {
         match self.root() {
-            Root::Project(id) => format!("project.{id}.index"),
+            Some(Root::Project(id)) => format!("project.{id}.index"),
             _ => self.folder.clone(),
         }
     }
@@ -262,19 +290,20 @@ impl Library {
     /// Searches what is indexed; also returns the view that was searched.
     fn answer(self: &Arc<Self>, query: &str, options: SearchOptions) -> Result<(Search, Arc<View>), LibraryError> {
         let wanted = options.vector_weight.is_none().then(|| wants_words_only(query)).flatten();
-        let mut found = self.ask(query, options, wanted)?;
+        let mut found = self.ask(query, options, (wanted, None))?;
         if found.0.hits.is_empty() && wanted.is_some() && options.k > 0 {
             // No chunk contains the exact words: hits near in meaning are better than none.
-            found = self.ask(query, options, None)?;
+            found = self.ask(query, options, (None, None))?;
         }
         Ok(found)
     }
 
+    /// Searches what is indexed below `folder`, or all of it.
     fn ask(
         self: &Arc<Self>,
         query: &str,
         options: SearchOptions,
-        wanted: Option<WeightReason>,
+        (wanted, folder): (Option<WeightReason>, Option<&RelPath>),
     ) -> Result<(Search, Arc<View>), LibraryError> {
         let started = Instant::now();
         let (query_vector, words_only) = match wanted {
@@ -291,6 +320,22 @@ impl Library {
         let view = self.view();
         let (pieces, piece_store) = pieces.unzip();
 
+        let empty;
+        let snapshot = match &view.snapshot {
+            Some(snapshot) => snapshot,
+            None => {
+                empty = Arc::new(FolderIndex::in_memory(self.settings.limits)?.snapshot()?);
+                &empty
+            }
+        };
+        let scope = match folder {
+            Some(folder) => {
+                let paths = self.lock(&self.index).as_ref().map(|index| index.files_below(folder).collect::<Vec<_>>());
+                let paths = paths.unwrap_or_default();
+                Some(snapshot.addresses_of(paths.iter().map(RelPath::as_str)).map_err(SearchError::from)?)
+            }
+            None => None,
+        };
         let request = SearchRequest {
             query,
             k: options.k,
@@ -299,14 +344,7 @@ impl Library {
             pieces,
             words_only,
             vector_weight: options.vector_weight,
-        };
-        let empty;
-        let snapshot = match &view.snapshot {
-            Some(snapshot) => snapshot,
-            None => {
-                empty = Arc::new(FolderIndex::in_memory(self.settings.limits)?.snapshot()?);
-                &empty
-            }
+            scope: scope.as_ref(),
         };
         let searchable = Searchable {
             snapshot,

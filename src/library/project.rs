@@ -88,7 +88,7 @@ impl ProjectLibrary {
 
     /// Returns the hits in the wanted notes, then the beginnings of the other ones.
     fn tagged(&self, hits: Vec<Hit>, is_wanted: &dyn Fn(&str) -> bool, (notes, most): (&Notes, usize)) -> Vec<Hit> {
-        let root = self.library.root();
+        let root = self.library.folder();
         let is_hit = |hit: &Hit| Place::parse(&hit.source).is_ok_and(|place| is_wanted(place.path()));
         let mut found: Vec<Hit> = hits.into_iter().filter(is_hit).take(most).collect();
         for (path, _) in notes.iter().filter(|(path, _)| is_wanted(path)) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::background::Task;
-use super::{FolderState, IndexProgress, Library, LibraryError};
+use super::{FolderState, IndexProgress, Library, LibraryError, LibrarySource};
 use crate::domain::Root;
 use crate::retrieval::extract::{self, DocumentKind, Unreadable};
 use crate::retrieval::index::TextReader;
@@ -110,9 +110,9 @@ pub struct IndexCounts {
 
 impl FolderState {
     /// Returns the state of a folder that was not scanned yet.
-    pub(super) fn of(root: &Root) -> Self {
-        match root {
-            Root::Project(_) => Self { scan: FolderScan::of_project(), indexed: false },
+    pub(super) fn of(source: &LibrarySource) -> Self {
+        match source {
+            LibrarySource::Folder(Root::Project(_)) => Self { scan: FolderScan::of_project(), ..Self::default() },
             _ => Self::default(),
         }
     }
@@ -149,7 +149,7 @@ impl Library {
     /// Returns how a text file becomes a document: those of a project may be notes.
     pub(super) fn text_reader(&self) -> TextReader {
         match self.root() {
-            Root::Project(_) => note::document,
+            Some(Root::Project(_)) => note::document,
             _ => extract::text,
         }
     }

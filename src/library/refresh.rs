@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::background::Task;
-use super::{IndexProgress, IndexState, IndexStorage, Library, LibraryError, TESTS, View, documents};
+use super::{IndexProgress, IndexState, IndexStorage, Library, LibraryError, LibrarySource, TESTS, View, documents};
 use crate::domain::Root;
 use crate::heap;
 use crate::retrieval::chunk_index::IndexError;
@@ -12,9 +12,9 @@ use crate::retrieval::{FolderIndex, Listed};
 use crate::store::FolderScan;
 
 /// More new bytes than this are indexed in the background, while searches go on: a second's work.
-const MAX_FOREGROUND_BYTES: u64 = 4 << 20;
+pub(super) const MAX_FOREGROUND_BYTES: u64 = 4 << 20;
 /// Bytes read between two commits.
-const BATCH_BYTES: u64 = 4 << 20;
+pub(super) const BATCH_BYTES: u64 = 4 << 20;
 /// Number of bytes read after which freed memory is returned to the system.
 pub(super) const TRIM_THRESHOLD: u64 = 256 << 10;
 
@@ -27,8 +27,12 @@ impl Library {
         if self.background.is_running(Task::BuildIndex) {
             return Ok(());
         }
+        let root = match &self.settings.source {
+            LibrarySource::Folder(root) => root,
+            LibrarySource::Conversations(kind) => return self.refresh_conversations(*kind),
+        };
         let mut seen = self.lock(&self.seen);
-        let changed = self.home.rescan(self.root(), &mut seen.scan);
+        let changed = self.home.rescan(root, &mut seen.scan);
         seen.indexed &= matches!(changed, Ok(false));
         self.background.state().left_out = seen.scan.left_out();
         changed?;
@@ -36,7 +40,7 @@ impl Library {
             return Ok(());
         }
         let listing = self.listing(&seen.scan);
-        let listing = if matches!(self.root(), Root::Project(_)) { self.searched(listing) } else { listing };
+        let listing = if matches!(root, Root::Project(_)) { self.searched(listing) } else { listing };
         let mut guard = self.lock(&self.index);
         let opened = guard.is_none();
         if opened {
@@ -96,7 +100,7 @@ impl Library {
 
     /// Opens the index. The index on disk is a cache: it is rebuilt if it cannot be used. If it cannot be stored (a
     /// full disk), it is built in memory.
-    fn open(&self) -> Result<FolderIndex, LibraryError> {
+    pub(super) fn open(&self) -> Result<FolderIndex, LibraryError> {
         let limits = self.settings.limits;
         if self.settings.keep == IndexStorage::InMemory {
             return Ok(FolderIndex::in_memory(limits)?);
@@ -179,7 +183,7 @@ impl Library {
     /// Makes the index's last commit visible to searches.
     pub(super) fn publish(&self, index: &FolderIndex) -> Result<(), LibraryError> {
         let snapshot = Arc::new(index.snapshot()?);
-        if matches!(self.root(), Root::Project(_)) {
+        if matches!(self.root(), Some(Root::Project(_))) {
             self.count(index);
         }
         let store = self.view().store.clone();

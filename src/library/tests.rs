@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::project::ProjectQuery;
 use super::projects::{IDLE, ProjectLibraries};
-use super::{IndexStorage, Library, LibrarySettings, SearchOptions};
+use super::{IndexStorage, Library, LibrarySettings, LibrarySource, SearchOptions};
 use crate::domain::{EmbedError, ProjectId, Root};
 use crate::extraction::Extractor;
 use crate::retrieval::{ChunkLimits, Ranking};
@@ -18,7 +18,7 @@ fn library(folder: &std::path::Path, large: usize) -> Arc<Library> {
 
 fn library_of(home: Home, root: Root, large: usize) -> Arc<Library> {
     let settings = LibrarySettings {
-        root,
+        source: LibrarySource::Folder(root),
         keep: IndexStorage::OnDisk,
         limits: ChunkLimits::default(),
         ranking: Ranking::default(),

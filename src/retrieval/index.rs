@@ -89,6 +89,15 @@ impl FolderIndex {
         self.files.values()
     }
 
+    /// Returns the files below a folder.
+    pub fn files_below(&self, folder: &RelPath) -> impl Iterator<Item = RelPath> {
+        let prefix = format!("{folder}/");
+        let (below, after) = (prefix.clone(), self.files.range(folder.clone()..).map(|(path, _)| path));
+        // A name that continues that of the folder may sort before what is in the folder.
+        let from_first = after.skip_while(move |path| path.as_str() < below.as_str());
+        from_first.take_while(move |path| path.as_str().starts_with(&prefix)).cloned()
+    }
+
     /// Compares the index with the folder. `listing` contains all files of the folder, sorted by path.
     pub fn plan(&self, listing: &[Listed]) -> IndexUpdate {
         debug_assert!(listing.is_sorted_by(|a, b| a.path < b.path), "a listing is sorted and names no file twice");

@@ -1,4 +1,4 @@
-//! `search_knowledge_base` and `search_memory`: return the passages of a folder that best answer a question.
+//! `search_knowledge_base`: returns the passages of knowledge/ that best answer a question. Also what a search in memory/ answers.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::domain::knowledge::{NearMiss, Search};
 use crate::domain::{Effect, Hit, Shown, Taint, ToolAnswer, ToolSpec};
 use crate::library::{DEFAULT_HITS, IndexState, Library, SearchOptions};
 
-/// A search in one library, as a tool.
+/// A search in the person's documents, as a tool.
 pub struct SearchTool {
     library: Arc<Library>,
     spec: ToolSpec,
@@ -19,17 +19,11 @@ pub struct SearchTool {
 
 impl SearchTool {
     pub fn knowledge(library: Arc<Library>) -> Self {
-        Self::new(library, "search_knowledge_base", "Search the person's documents in knowledge/")
-    }
-
-    pub fn memory(library: Arc<Library>) -> Self {
-        Self::new(library, "search_memory", "Search long-term memory (memory/)")
-    }
-
-    fn new(library: Arc<Library>, name: &str, what: &str) -> Self {
         let spec = ToolSpec {
-            name: name.to_owned(),
-            description: format!("{what}; gives the {DEFAULT_HITS} best passages. Cite what you use as [file:lines]."),
+            name: "search_knowledge_base".to_owned(),
+            description: format!(
+                "Search the person's documents in knowledge/; gives the {DEFAULT_HITS} best passages. Cite what you use as [file:lines]."
+            ),
             parameters: json!({
                 "type": "object",
                 "properties": {"query": {"type": "string"}},
@@ -72,28 +66,36 @@ impl PreparedCall for PreparedSearch {
     }
 
     fn outside_text(&self) -> OutsideText {
-        let root = self.library.root();
-        OutsideText::from_source(root.is_outside_text().then(|| Taint::Document(format!("{root}/"))))
+        OutsideText::from_source(Some(Taint::Document(format!("{}/", self.library.folder()))))
     }
 
     fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {
         let (library, query) = (self.library.clone(), self.query.clone());
         Box::pin(async move {
-            let root = library.root().clone();
-            let found = tokio::task::spawn_blocking(move || {
-                let found = library.search(&query, SearchOptions::best(DEFAULT_HITS));
-                found.map(|found| (found, library.overview().progress.state))
-            });
-            let found = found.await.map_err(|_| EndRun::Broken("a search was cut off".to_owned()))?;
-            Ok(match found {
-                Ok((search, state)) if root.is_outside_text() => {
+            let found = tokio::task::spawn_blocking(move || match searched(&library, &query) {
+                Ok((search, state)) => {
                     let sources = search.hits.iter().map(|hit| Taint::Document(hit.source.clone()));
                     ToolAnswer { sources: sources.collect(), ..answer(&search, state) }
                 }
-                Ok((search, state)) => answer(&search, state),
-                Err(error) => ToolAnswer::failed(format!("{root}/ could not be searched: {error}.")),
-            })
+                Err(failed) => failed,
+            });
+            found.await.map_err(|_| EndRun::Broken("a search was cut off".to_owned()))
         })
+    }
+}
+
+/// Searches memory/. Blocks.
+pub(super) fn memory_answer(library: &Arc<Library>, query: &str) -> ToolAnswer {
+    match searched(library, query) {
+        Ok((search, state)) => answer(&search, state),
+        Err(failed) => failed,
+    }
+}
+
+fn searched(library: &Arc<Library>, query: &str) -> Result<(Search, IndexState), ToolAnswer> {
+    match library.search(query, SearchOptions::best(DEFAULT_HITS)) {
+        Ok(search) => Ok((search, library.progress().state)),
+        Err(error) => Err(ToolAnswer::failed(format!("{}/ could not be searched: {error}.", library.folder()))),
     }
 }
 
@@ -125,7 +127,7 @@ fn answer(search: &Search, state: IndexState) -> ToolAnswer {
         .with_code(&search.query)
 }
 
-fn place(hit: &Hit) -> Value {
+pub(super) fn place(hit: &Hit) -> Value {
     let Hit { source, heading, lines, range, score, how, .. } = hit;
     json!({"source": source, "heading": heading, "lines": lines, "range": range, "score": score, "how": how})
 }

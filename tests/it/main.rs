@@ -120,6 +120,7 @@ mod providers;
 mod proxy_sign_in;
 mod queue;
 mod read_pictures;
+mod recall;
 mod rehearsal;
 mod rehearsal_requested;
 mod requests;

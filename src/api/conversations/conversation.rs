@@ -102,6 +102,7 @@ impl ConversationChange {
             temperature: self.temperature,
             max_tokens: self.max_tokens,
             mcp_off: self.mcp_off.clone().map(Option::unwrap_or_default),
+            not_for_recall: None,
         }
     }
 

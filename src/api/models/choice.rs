@@ -28,7 +28,7 @@ pub struct ChoiceRequest {
 
 /// Chooses the model that answers this session from its next message on, whether it thinks, and what may run.
 ///
-/// An absent field resets that choice to the default of the server or of the model. Changing `permission_mode` requires the
+/// An absent field resets that choice to the default of the server or of the model; `not_for_recall` stays as it is. Changing `permission_mode` requires the
 /// page's secret.
 #[utoipa::path(put, path = "/api/sessions/{id}/model", tag = "sessions", request_body = ChoiceRequest,
     params(("id" = String, Path), ("X-Miniclaw-Secret" = Option<String>, Header)),

@@ -12,6 +12,7 @@ pub mod labels;
 pub mod operations;
 pub mod pins;
 pub mod project;
+pub mod recall;
 pub mod rewind;
 pub mod session;
 pub mod taint;

@@ -29,6 +29,9 @@ pub struct SessionSummary {
     /// Input and output tokens of its works, as counted by the providers; 0 if they did not count.
     tokens: u64,
     state: SessionState,
+    /// Whether a person has excluded it from recall; absent if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    not_for_recall: bool,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -203,6 +206,7 @@ pub(in crate::api) fn shown(busy: &Busy, summary: &store::SessionSummary) -> Ses
         SessionState::Idle
     };
     SessionSummary {
+        not_for_recall: summary.chosen.not_for_recall,
         id: summary.id.clone(),
         begins: if summary.title.is_empty() { summary.begins.clone() } else { String::new() },
         title: summary.title.clone(),

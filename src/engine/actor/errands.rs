@@ -50,6 +50,8 @@ impl Actor {
 
     pub(super) async fn choose(&mut self, chosen: Chosen, sender: ChoiceSender) -> Result<(), EngineError> {
         let current = &self.ledger.session.chosen;
+        // A client that does not know of the exclusion must not end it.
+        let chosen = Chosen { not_for_recall: current.not_for_recall, ..chosen };
         if chosen == *current {
             return Ok(());
         }
