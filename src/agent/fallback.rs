@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::recorder::Recorder;
 use super::run::{Run, TurnEnd};
 use super::turn::{Exchange, ExchangeError, ending};
-use crate::domain::{Event, Hit, StatusKind};
+use crate::domain::{Event, StatusKind};
+use crate::prompt::request::Retrieval;
 use crate::provider::Client;
 use crate::tools::ToolSet;
 
@@ -17,8 +18,8 @@ pub type Fallback = Arc<dyn Fn(Arc<Client>) -> Pin<Box<dyn Future<Output = Optio
 /// What an exchange sends besides the session.
 #[derive(Clone, Copy)]
 pub(super) struct ExchangeContext<'a> {
-    /// Passages of memory for the question.
-    pub hits: Option<&'a [Hit]>,
+    /// The passages for the question.
+    pub retrieval: Retrieval<'a>,
     pub tools: &'a ToolSet,
 }
 

@@ -16,8 +16,9 @@ use super::limits::LimitCheck;
 use super::recorder::{NotRecorded, Recorder};
 use super::sent::{AuthorLookup, RequestKeeper, RequestToKeep};
 use super::turn::{Exchange, ExchangeError, exchange};
-use crate::domain::{CallStatus, ErrorParams, Event, Hit, Outcome, Session, SessionId, StatusKind, Taint};
-use crate::library::{DEFAULT_HITS, Library, SearchOptions};
+use crate::domain::{CallStatus, ErrorParams, Event, Outcome, Session, SessionId, StatusKind, Taint};
+use crate::library::Library;
+use crate::library::recall::Conversations;
 use crate::prompt::pictures;
 use crate::prompt::request::{ModelAbilities, NextRequest, RequestLimits, RequestSources, Retrieval};
 use crate::provider::{Client, Finish, ModelRequest, ProviderError};
@@ -66,6 +67,7 @@ pub struct Run {
     pub client: Arc<Client>,
     pub fallback: Fallback,
     pub memory: Arc<Library>,
+    pub conversations: Conversations,
     pub tokens: Arc<Counter>,
     pub writers: AuthorLookup,
     pub budget: Arc<Budget>,
@@ -203,7 +205,7 @@ impl Run {
         deadline: &Deadline,
         numbers: Range<u32>,
     ) -> Result<(), TurnEnd> {
-        let hits = self.retrieve(recorder).await?;
+        let mut retrieved = self.retrieve(recorder).await?;
         let mut repeats = RepeatCounter::default();
         let mut output_tokens = 0;
         let mut client = self.client.clone();
@@ -212,7 +214,11 @@ impl Run {
             recorder.start_dialogue(dialogue).await?;
             let before = self.tasks.listed().await;
             let tools = (self.tasks.tools)(recorder.session()).await;
-            let context = ExchangeContext { hits: hits.as_deref(), tools: &tools };
+            if let Some(found) = retrieved.take() {
+                retrieved = Some(self.recheck(found).await);
+            }
+            let retrieval = retrieved.as_ref().map_or(Retrieval::Off, |found| Retrieval::Found(found.hits()));
+            let context = ExchangeContext { retrieval, tools: &tools };
             let answer = self.answer(recorder, context, &mut client).await?;
             output_tokens += answer.usage.output_tokens;
             if !answer.reasoning.is_empty() {
@@ -249,40 +255,6 @@ impl Run {
         Err(TurnEnd::Outcome(Outcome::Limit { detail }))
     }
 
-    /// Returns the passages of memory for the question. `None` if RAG mode is off.
-    async fn retrieve(&self, recorder: &mut Recorder) -> Result<Option<Vec<Hit>>, TurnEnd> {
-        if !self.tasks.home.settings().rag_mode {
-            return Ok(None);
-        }
-        let query = recorder.session().messages.iter().rev().find(|m| m.role == crate::domain::Role::User);
-        let query = query.map(|message| message.words().into_owned()).unwrap_or_default();
-        let memory = self.memory.clone();
-        let found = tokio::task::spawn_blocking(move || memory.search(&query, SearchOptions::best(DEFAULT_HITS))).await;
-        // If memory cannot be searched, the question is answered without it, and a status says so.
-        let search = match found.map_err(|error| error.to_string()).and_then(|found| found.map_err(|e| e.to_string())) {
-            Ok(search) => Arc::new(search),
-            Err(error) => {
-                tracing::warn!(error, "memory could not be searched");
-                recorder.status(StatusKind::Waiting, format!("Couldn't search memory: {error}")).await?;
-                return Ok(Some(Vec::new()));
-            }
-        };
-        let work_id = recorder.work_id().clone();
-        self.keep_found(&work_id, &search).await;
-        recorder.preview(Event::Retrieved { work_id, search: search.clone() }).await?;
-        Ok(Some(search.hits.clone()))
-    }
-
-    /// Stores the search for the card above the answer, which a reloaded page shows. The answer does not depend on it.
-    async fn keep_found(&self, work_id: &crate::domain::WorkId, search: &Arc<crate::domain::knowledge::Search>) {
-        let (home, session) = (self.tasks.home.clone(), self.tasks.session_id.clone());
-        let (work_id, search) = (work_id.clone(), search.clone());
-        let kept = tokio::task::spawn_blocking(move || home.records().keep_found(&session, &work_id, &search)).await;
-        if let Ok(Err(error)) = kept {
-            tracing::warn!(%error, "what memory said could not be kept");
-        }
-    }
-
     /// Returns an answer from this model; retries with less of the conversation if the model reports that it was too
     /// long.
     pub(super) async fn exchange(
@@ -293,7 +265,7 @@ impl Run {
         let endpoint = attempt.client.endpoint();
         let tools = attempt.context.tools.specs();
         let limits = RequestLimits::new(ModelAbilities::of(endpoint), tools, &self.tokens);
-        let next = NextRequest::assemble(self.sources(recorder, attempt.context.hits), &limits);
+        let next = NextRequest::assemble(self.sources(recorder, attempt.context.retrieval), &limits);
         if next.left_out > 0 {
             let message = format!("The {} oldest messages exceed the context window and are not sent", next.left_out);
             recorder.status(StatusKind::Waiting, message).await?;
@@ -306,7 +278,7 @@ impl Run {
             return first;
         }
         // Our count was wrong for this model. Retry once with half the context, and only if that leaves something out.
-        let next = NextRequest::assemble(self.sources(recorder, attempt.context.hits), &limits.halved());
+        let next = NextRequest::assemble(self.sources(recorder, attempt.context.retrieval), &limits.halved());
         if next.request.messages.len() == before {
             return first;
         }
@@ -316,8 +288,7 @@ impl Run {
         self.send(next, recorder, ModelAttempt { number: attempt.number + SECOND, ..attempt }).await
     }
 
-    fn sources<'a>(&'a self, recorder: &'a Recorder, hits: Option<&'a [Hit]>) -> RequestSources<'a> {
-        let retrieval = hits.map_or(Retrieval::Off, Retrieval::Found);
+    pub(super) fn sources<'a>(&'a self, recorder: &'a Recorder, retrieval: Retrieval<'a>) -> RequestSources<'a> {
         let session = recorder.session();
         let continues = session.messages.last().is_some_and(|last| last.is_text_of_answer());
         RequestSources { home: &self.tasks.home, session: Some(session), retrieval, attachments: 0, continues }

@@ -1,27 +1,31 @@
-//! Whether memory is part of the prompt or is searched for each question (RAG mode).
+//! What each request contains of memory and of past conversations (RAG mode).
 
 use super::{EngineError, Notice, Tenant, blocking};
-use crate::prompt::system::MemoryMode;
 use crate::store::Settings;
 
 impl Tenant {
-    pub async fn memory_mode(&self) -> Result<MemoryMode, EngineError> {
+    pub async fn retrieval_settings(&self) -> Result<Settings, EngineError> {
         let home = self.home.clone();
-        blocking(move || Ok(MemoryMode::of(&home.settings()))).await
+        blocking(move || Ok(home.settings())).await
     }
 
-    /// Switches the mode, notifies clients, and prepares for the next question: the index and its embedding model are
+    /// Stores the settings, notifies clients, and prepares for the next question: the index and its embedding model are
     /// loaded in the background if memory is searched, and the embedded model processes the new prompt.
     ///
     /// # Errors
     /// Returns an error if config.json cannot be written.
-    pub async fn set_memory_mode(&self, mode: MemoryMode) -> Result<(), EngineError> {
-        let rag_mode = mode == MemoryMode::Retrieved;
-        self.tree.save_settings(self.claim, Settings { rag_mode }).await?;
-        self.hub.notice(Notice::ConfigChanged { rag_mode });
+    pub async fn set_retrieval_settings(&self, settings: Settings) -> Result<(), EngineError> {
+        let Settings { rag_mode, rag_conversations } = settings;
+        self.tree.save_settings(self.claim, settings).await?;
+        self.hub.notice(Notice::ConfigChanged { rag_mode, rag_conversations });
         if rag_mode {
-            let memory = self.memory.clone();
-            tokio::task::spawn_blocking(move || memory.warm());
+            let (memory, conversations) = (self.memory.clone(), self.conversations.clone());
+            tokio::task::spawn_blocking(move || {
+                memory.warm();
+                if rag_conversations {
+                    conversations.messages.warm();
+                }
+            });
         }
         self.models.prefix_changed().await;
         Ok(())

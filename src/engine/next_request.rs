@@ -11,11 +11,11 @@ use super::skills::refresh_before_request;
 use super::tool_sources::{ExchangeScope, ToolSources};
 use super::{EngineError, Tenant, blocking};
 use crate::agent::compress::FULL_PERCENT;
+use crate::agent::expected_retrieval;
 use crate::domain::{AutoCompact, Chosen, Message, Role, Session};
-use crate::library::DEFAULT_HITS;
 use crate::prompt::RequestTokens;
 use crate::prompt::history::VisionSupport;
-use crate::prompt::request::{ModelAbilities, NextRequest, RequestLimits, RequestSources, Retrieval};
+use crate::prompt::request::{ModelAbilities, NextRequest, RequestLimits, RequestSources};
 use crate::provider::ModelRequest;
 use crate::store::Home;
 
@@ -141,7 +141,5 @@ pub(super) fn shared_prefix(runtime: &Runtime, home: &Home, tools: &Arc<ToolSour
 
 /// Returns the sources of a request before anything was retrieved for it.
 fn sources<'a>(home: &'a Home, session: Option<&'a Session>) -> RequestSources<'a> {
-    let expected = Retrieval::Expected { passages: DEFAULT_HITS };
-    let retrieval = if home.settings().rag_mode { expected } else { Retrieval::Off };
-    RequestSources { home, session, retrieval, attachments: 0, continues: false }
+    RequestSources { home, session, retrieval: expected_retrieval(&home.settings()), attachments: 0, continues: false }
 }

@@ -34,6 +34,7 @@ pub enum Notice {
     ModelChanged(ModelStatus),
     ConfigChanged {
         rag_mode: bool,
+        rag_conversations: bool,
     },
     /// Progress of the index of a folder.
     IndexChanged {

@@ -105,6 +105,7 @@ pub async fn work(
         client,
         fallback,
         memory: tenant.memory.clone(),
+        conversations: tenant.conversations.clone(),
         tokens: tenant.runtime.tokens.clone(),
         budget: tenant.budget.clone(),
         limit_check: LimitCheck {

@@ -27,6 +27,8 @@ const CONTINUE: &str = "[Your last message was cut off. Continue it exactly wher
 character, repeat nothing, and do not mention the interruption.]";
 /// About the most tokens that a retrieved passage has, with its number, source and lines.
 const PASSAGE_TOKENS: usize = 256 + 30;
+/// The same for one of a past conversation: it names the place of each message.
+const RECALLED_TOKENS: usize = 600;
 
 /// A request as it would be sent now.
 pub struct NextRequest {
@@ -75,9 +77,11 @@ pub struct RequestSources<'a> {
 pub enum Retrieval<'a> {
     /// Memory is not searched: it is part of the system prompt.
     Off,
-    /// At most `passages` will be retrieved when the question is sent.
+    /// At most `passages` of memory and `recalled` of past conversations will be retrieved when the question is sent, and as
+    /// many as of memory of what is left out of this conversation.
     Expected {
         passages: usize,
+        recalled: usize,
     },
     Found(&'a [Hit]),
 }
@@ -110,9 +114,22 @@ impl NextRequest {
     /// Builds a request from the current files and messages. It only names pictures; their bytes are read before it is
     /// sent.
     pub fn assemble(sources: RequestSources<'_>, limits: &RequestLimits<'_>) -> Self {
+        let next = Self::assembled(sources, limits);
+        match sources.retrieval {
+            Retrieval::Expected { passages, recalled } if next.left_out > 0 => {
+                let retrieval = Retrieval::Expected { passages, recalled: recalled + passages };
+                Self::assembled(RequestSources { retrieval, ..sources }, limits)
+            }
+            Retrieval::Expected { .. } | Retrieval::Off | Retrieval::Found(_) => next,
+        }
+    }
+
+    fn assembled(sources: RequestSources<'_>, limits: &RequestLimits<'_>) -> Self {
         let (mode, hits, expected) = match sources.retrieval {
             Retrieval::Off => (MemoryMode::Whole, &[][..], 0),
-            Retrieval::Expected { passages } => (MemoryMode::Retrieved, &[][..], passages * PASSAGE_TOKENS),
+            Retrieval::Expected { passages, recalled } => {
+                (MemoryMode::Retrieved, &[][..], passages * PASSAGE_TOKENS + recalled * RECALLED_TOKENS)
+            }
             Retrieval::Found(hits) => (MemoryMode::Retrieved, hits, 0),
         };
         let mut system = assemble(sources.home, mode);

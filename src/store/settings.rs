@@ -62,6 +62,8 @@ impl SettingsFile {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     pub rag_mode: bool,
+    /// Whether RAG mode also retrieves passages of past conversations.
+    pub rag_conversations: bool,
 }
 
 /// Reads a configuration file of a home that need not be open: `config.yml` or `.env`. `None` if there is no such file.
@@ -89,11 +91,18 @@ impl Home {
     /// defaults.
     pub fn settings(&self) -> Settings {
         let fields = self.settings_file();
-        Settings { rag_mode: fields.get("rag_mode").and_then(Value::as_bool).unwrap_or(false) }
+        let is_on = |name: &str| fields.get(name).and_then(Value::as_bool).unwrap_or(false);
+        Settings { rag_mode: is_on("rag_mode"), rag_conversations: is_on("rag_conversations") }
     }
 
     pub(super) fn settings_change(&self, settings: &Settings) -> Result<Option<TreeChange>, StoreError> {
-        self.setting_change("rag_mode", |_| Some(Value::Bool(settings.rag_mode)))
+        self.fields_change(|fields| {
+            fields.insert("rag_mode".to_owned(), Value::Bool(settings.rag_mode));
+            if settings.rag_conversations || fields.contains_key("rag_conversations") {
+                fields.insert("rag_conversations".to_owned(), Value::Bool(settings.rag_conversations));
+            }
+            true
+        })
     }
 
     /// Reads from disk the locations of the skills that a person has disabled.
@@ -181,6 +190,17 @@ impl Home {
         name: &str,
         new: impl FnOnce(Option<&Value>) -> Option<Value>,
     ) -> Result<Option<TreeChange>, StoreError> {
+        self.fields_change(|fields| {
+            let value = new(fields.get(name));
+            value.map(|value| fields.insert(name.to_owned(), value)).is_some()
+        })
+    }
+
+    /// Like [`Self::setting_change`] for several fields; `change` returns whether there is anything to write.
+    fn fields_change(
+        &self,
+        change: impl FnOnce(&mut Map<String, Value>) -> bool,
+    ) -> Result<Option<TreeChange>, StoreError> {
         let file = SettingsFile::Config;
         let (bytes, expect) = self.settings_bytes(file)?;
         let mut fields: Map<String, Value> = match bytes.as_deref().map(serde_json::from_slice) {
@@ -190,8 +210,9 @@ impl Home {
                 self.quarantine_copy(file, &bytes.unwrap_or_default(), reason.to_string()).map(|()| Map::new())?
             }
         };
-        let Some(value) = new(fields.get(name)) else { return Ok(None) };
-        fields.insert(name.to_owned(), value);
+        if !change(&mut fields) {
+            return Ok(None);
+        }
         let mut bytes = serde_json::to_vec_pretty(&fields).expect("a map of JSON values is JSON");
         bytes.push(b'\n');
         Ok(Some(TreeChange::write(TreePath::Settings(file), &bytes, expect)))
@@ -270,7 +291,7 @@ fn rules(value: Option<&Value>) -> Vec<AlwaysAllowedCall> {
 #[cfg(test)]
 impl Home {
     fn set_rag_mode(&self, rag_mode: bool) -> Result<bool, StoreError> {
-        self.edit(|home| home.settings_change(&Settings { rag_mode }))
+        self.edit(|home| home.settings_change(&Settings { rag_mode, ..home.settings() }))
     }
 }
 
@@ -320,7 +341,7 @@ mod tests {
         std::fs::write(&file, "{}").unwrap();
         let plans = std::cell::Cell::new(0);
         let edited = home.edit(|home| {
-            let change = home.settings_change(&Settings { rag_mode: true });
+            let change = home.settings_change(&Settings { rag_mode: true, ..Settings::default() });
             if plans.replace(plans.get() + 1) == 0 {
                 std::fs::write(&file, r#"{"mine": 1}"#).unwrap();
             }

@@ -486,7 +486,7 @@ mod tests {
             tree.initialize_trust(old, Vec::new()).await.err(),
             tree.trust(old, version()).await.err(),
             tree.trust_file(old, skill.clone(), TrustedBy::Editor).await.err(),
-            tree.save_settings(old, Settings { rag_mode: true }).await.err(),
+            tree.save_settings(old, Settings { rag_mode: true, ..Settings::default() }).await.err(),
             tree.enable_skill(old, skill.clone(), false).await.err(),
             tree.set_variables(old, vec![Variable { name: "A".into(), value: Some("1".into()) }]).await.err(),
             tree.save_config(old, None, "port: 1\n").await.err(),

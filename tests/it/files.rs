@@ -249,14 +249,15 @@ async fn token_counts_match_cl100k_base() {
 async fn rag_mode_survives_restart_and_keeps_other_fields() {
     let world = World::new(script([])).await.with_file("config.json", r#"{"mine": [1], "rag_mode": false}"#);
     let server = world.serve().await;
-    assert_eq!(server.get("/api/config/rag-mode").await.ok(), json!({"enabled": false}));
-    assert_eq!(server.put("/api/config/rag-mode", json!({"enabled": true})).await.ok(), json!({"enabled": true}));
+    assert_eq!(server.get("/api/config/rag-mode").await.ok(), json!({"enabled": false, "conversations": false}));
+    let on = json!({"enabled": true, "conversations": false});
+    assert_eq!(server.put("/api/config/rag-mode", json!({"enabled": true})).await.ok(), on);
     assert_eq!(server.put("/api/config/rag-mode", json!({"enabled": "yes"})).await.refused().0, 422);
     drop(server);
     let file: Value = serde_json::from_str(&world.read("config.json")).unwrap();
     assert_eq!(file, json!({"mine": [1], "rag_mode": true}));
     let server = world.serve().await;
-    assert_eq!(server.get("/api/config/rag-mode").await.ok(), json!({"enabled": true}));
+    assert_eq!(server.get("/api/config/rag-mode").await.ok(), on);
     assert_eq!(server.get("/api/status").await.ok()["rag_mode"], true);
 }
 

@@ -241,7 +241,7 @@ async fn change_notice_names_file_and_author() {
     assert_eq!(told(&mut tab).await["etag"], Value::Null);
     server.put("/api/config/rag-mode", json!({"enabled": true})).await.ok();
     let config = tab.until("config_changed").await.pop().unwrap();
-    assert_eq!(config.data, json!({"type": "config_changed", "rag_mode": true}));
+    assert_eq!(config.data, json!({"type": "config_changed", "rag_mode": true, "rag_conversations": false}));
     server.post("/api/sessions", json!({})).await.ok();
     tab.until("sessions_changed").await;
 }

@@ -153,3 +153,71 @@ async fn damaged_and_newer_conversations_are_told() {
     assert!(found.starts_with("1 conversation is unreadable"), "{found}");
     assert!(!found.contains("> penguins"), "{found}");
 }
+
+/// Returns all messages of the last request as one text.
+fn sent(world: &World) -> String {
+    world.asked().pop().unwrap()["messages"].to_string()
+}
+
+#[tokio::test]
+async fn rag_mode_includes_conversations_where_wanted() {
+    let (address, _) = page("Zelnik lives by the sea.\n").await;
+    let fetch = call("f", "fetch_url", json!({"url": format!("http://{address}/")}));
+    let replies = [says(["Noted."]), calls([fetch]), says(["Zelnik lives by the sea."]), always(says(["Zelnik."]))];
+    let world = World::new(script(replies)).await.with_file("memory/MEMORY.md", "# Pets\n\nThe cat is called Mau.\n");
+    world.write("config.yml", format!("{CONFIG}fetch_allow_hosts: ['{address}']\n"));
+    let server = world.serve().await;
+    let said = ask(&server, "old", "My landlord is called Zelnik.").await;
+    ask(&server, "tainted", "Read the page.").await;
+    let set = server.put("/api/config/rag-mode", json!({"enabled": true})).await.ok();
+    assert_eq!(set, json!({"enabled": true, "conversations": false}), "memory only, unless a person wants more");
+    ask(&server, "a", "Who is my landlord Zelnik?").await;
+    assert!(!sent(&world).contains("> My landlord"), "{}", sent(&world));
+    server.put("/api/config/rag-mode", json!({"enabled": true, "conversations": true})).await.ok();
+    let frames = server.chat("b", "Who is my landlord Zelnik?").await;
+    server.settled("b").await;
+    let found = frames.iter().find(|frame| frame.event == "retrieval").unwrap();
+    let sources: Vec<&Value> = found.data["results"].as_array().unwrap().iter().map(|hit| &hit["source"]).collect();
+    assert!(sources.contains(&&json!(format!("old:{}", said[0]))), "{sources:?}");
+    assert!(
+        sent(&world).contains(&format!("[old:{}] user", said[0]))
+            && sent(&world).contains("> My landlord is called Zelnik.")
+    );
+    assert!(
+        !sent(&world).contains("by the sea"),
+        "what came from outside is recalled by the tool only: {}",
+        sent(&world)
+    );
+    assert!(world.session("b").get("taint").is_none());
+    assert_eq!(server.get("/api/status").await.ok()["rag_conversations"], true);
+    server.put("/api/config/rag-mode", json!({"enabled": false})).await.ok();
+    let kept = server.get("/api/config/rag-mode").await.ok();
+    assert_eq!(kept, json!({"enabled": false, "conversations": true}));
+}
+
+#[tokio::test]
+async fn what_is_left_out_is_searched_in_rag_mode() {
+    let world = World::new(script([always(says(["Yes."]))])).await.with_file("config.json", r#"{"rag_mode": true}"#);
+    let address = world.provider.base_url.as_str();
+    let model = format!("{{id: small, api_url: '{address}', api_key: x, model: small, context_window: 9000}}");
+    world.write("config.yml", format!("{CONFIG}models:\n  - {model}\n"));
+    let exchange = |n: usize| {
+        let question = if n == 3 { "My landlord is called Zelnik.".to_owned() } else { format!("Question {n}") };
+        let asked = json!({"role": "user", "content": question, "id": format!("q{n}")});
+        [asked, json!({"role": "assistant", "content": "word ".repeat(100), "id": format!("a{n}")})]
+    };
+    let messages: Vec<Value> = (0..150).flat_map(exchange).collect();
+    let session = json!({"title": "Long", "created_at": 1, "updated_at": 1, "messages": messages,
+                         "chosen": {"model": "other/small"}});
+    world.write("sessions/s.json", session.to_string());
+    let server = world.serve().await;
+    let frames = server.chat("s", "Who is my landlord?").await;
+    let usage = frames.iter().find(|frame| frame.data["type"] == "usage").unwrap();
+    assert!(usage.data["left_out"].as_u64().unwrap() > 100, "{}", usage.data);
+    assert!(
+        sent(&world).contains("[s:q3] user") && sent(&world).contains("> My landlord is called Zelnik."),
+        "{}",
+        sent(&world)
+    );
+    server.settled("s").await;
+}

@@ -69,6 +69,7 @@ pub enum Notice {
     ModelChanged(ModelStatus),
     ConfigChanged {
         rag_mode: bool,
+        rag_conversations: bool,
     },
     /// Progress of the index of `memory` or `knowledge`. `done` and `total` count files while the index is built, and
     /// chunks while vectors are computed.
@@ -190,7 +191,9 @@ fn notice(published: &Publication) -> Option<Notice> {
         engine::Notice::SkillsChanged => Notice::SkillsChanged {},
         engine::Notice::ProjectsChanged => Notice::ProjectsChanged {},
         engine::Notice::ModelChanged(status) => Notice::ModelChanged(status),
-        engine::Notice::ConfigChanged { rag_mode } => Notice::ConfigChanged { rag_mode },
+        engine::Notice::ConfigChanged { rag_mode, rag_conversations } => {
+            Notice::ConfigChanged { rag_mode, rag_conversations }
+        }
         engine::Notice::IndexChanged { folder, progress: IndexProgress { state, done, total } } => {
             Notice::Index { folder: folder.to_string(), state, done, total }
         }

@@ -48,6 +48,8 @@ pub struct Status {
     /// Ids of the sessions with a run under way.
     running: Vec<String>,
     rag_mode: bool,
+    /// Whether RAG mode also retrieves passages of past conversations.
+    rag_conversations: bool,
     model: ModelStatus,
     tools: Vec<ToolInfo>,
     sandbox: SandboxInfo,
@@ -158,7 +160,7 @@ pub async fn health(State(app): State<App>, caller: Option<Caller>) -> Json<Heal
 pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Status>, ApiError> {
     let tenant = caller.tenant();
     let home = tenant.home.clone();
-    let rag_mode = blocking(move || Ok(home.settings().rag_mode)).await?;
+    let settings = blocking(move || Ok(home.settings())).await?;
     let specs = tenant.tools(ExchangeScope::new_session()).await.specs();
     let libraries = [&tenant.memory, &tenant.knowledge];
     let left_out = libraries.into_iter().filter(|library| library.left_out() > 0).map(|library| {
@@ -191,7 +193,8 @@ pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Statu
         needs_token: app.access.needs_token() || app.people.is_some(),
         live_sessions: caller.engine.live_sessions().await,
         running: tenant.runs.list().iter().map(ToString::to_string).collect(),
-        rag_mode,
+        rag_mode: settings.rag_mode,
+        rag_conversations: settings.rag_conversations,
         model: tenant.models.status(),
         tools: tools.collect(),
         sandbox: SandboxInfo::clone(&app.sandbox),

@@ -7,18 +7,26 @@ use serde::{Deserialize, Serialize};
 use crate::api::body::JsonBody;
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
-use crate::prompt::system::MemoryMode;
+use crate::store::Settings;
 
 #[derive(Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RagMode {
     enabled: bool,
+    /// Whether passages of past conversations are retrieved, too. If absent in a request, this stays as it is.
+    #[serde(default)]
+    conversations: Option<bool>,
+}
+
+impl RagMode {
+    fn of(settings: &Settings) -> Json<Self> {
+        Json(Self { enabled: settings.rag_mode, conversations: Some(settings.rag_conversations) })
+    }
 }
 
 /// Returns whether RAG mode is on: memory is retrieved for each question instead of being part of the prompt.
 #[utoipa::path(get, path = "/api/config/rag-mode", tag = "settings", responses((status = 200, body = RagMode)))]
 pub async fn rag_mode(caller: Caller) -> Result<Json<RagMode>, ApiError> {
-    let enabled = caller.tenant().memory_mode().await? == MemoryMode::Retrieved;
-    Ok(Json(RagMode { enabled }))
+    Ok(RagMode::of(&caller.tenant().retrieval_settings().await?))
 }
 
 /// Switches RAG mode. The setting is stored in config.json.
@@ -28,8 +36,10 @@ pub async fn set_rag_mode(
     caller: Caller,
     request: Result<JsonBody<RagMode>, JsonRejection>,
 ) -> Result<Json<RagMode>, ApiError> {
-    let JsonBody(RagMode { enabled }) = request?;
-    let mode = if enabled { MemoryMode::Retrieved } else { MemoryMode::Whole };
-    caller.tenant().set_memory_mode(mode).await?;
-    Ok(Json(RagMode { enabled }))
+    let JsonBody(RagMode { enabled, conversations }) = request?;
+    let before = caller.tenant().retrieval_settings().await?;
+    let rag_conversations = conversations.unwrap_or(before.rag_conversations);
+    let settings = Settings { rag_mode: enabled, rag_conversations };
+    caller.tenant().set_retrieval_settings(settings.clone()).await?;
+    Ok(RagMode::of(&settings))
 }
