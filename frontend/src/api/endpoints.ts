@@ -99,6 +99,11 @@ export const archiveSession = (id: string) =>
   dataOf(api.PUT('/api/sessions/{id}/archived', { params: of(id) }))
 export const unarchiveSession = (id: string) =>
   dataOf(api.DELETE('/api/sessions/{id}/archived', { params: of(id) }))
+/** Excludes a session from recall: no search of the agent in conversations finds it. */
+export const excludeFromRecall = (id: string) =>
+  dataOf(api.PUT('/api/sessions/{id}/not-for-recall', { params: of(id) }))
+export const includeInRecall = (id: string) =>
+  asPage(header => api.DELETE('/api/sessions/{id}/not-for-recall', { params: { header, ...of(id) } }))
 export const listCompacted = (id: string) =>
   dataOf(api.GET('/api/sessions/{id}/compacted', { params: of(id) })).then(r => r.compacted)
 export const readCompacted = (id: string, name: string) =>
@@ -319,6 +324,9 @@ export const readSent = (id: string, name: string) =>
   ) as Promise<SentDetail>
 
 export const setRagMode = (enabled: boolean) => dataOf(api.PUT('/api/config/rag-mode', { body: { enabled } }))
+/** Whether RAG mode also searches past conversations. */
+export const setRagConversations = (enabled: boolean, conversations: boolean) =>
+  dataOf(api.PUT('/api/config/rag-mode', { body: { enabled, conversations } }))
 
 export const listFiles = (root: Root) =>
   dataOf(api.GET('/api/files/list', query({ root }))).then(r => r.files)

@@ -11,7 +11,12 @@ type Schemas = components['schemas']
 export const testsOf = (folder: SearchFolder): FileRef => FileRef.of(folder, 'tests.jsonl')
 
 /** A hit in a tool's result, without its text: the model has read that in the output. */
-export type Place = Pick<Schemas['Hit'], 'source' | 'heading' | 'lines' | 'range' | 'score' | 'how'>
+export type Place = Pick<Schemas['Hit'], 'source' | 'heading' | 'lines' | 'range' | 'score' | 'how'> & {
+  /** Of a hit in a conversation. */
+  session_id?: string
+  title?: string
+  messages?: { message_id: string }[]
+}
 
 /** `result.data` of `search_knowledge_base` and `search_memory`. */
 export interface SearchData {

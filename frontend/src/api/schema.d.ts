@@ -2654,12 +2654,30 @@ export interface paths {
         get?: never;
         /**
          * Chooses the model that answers this session from its next message on, whether it thinks, and what may run.
-         * @description An absent field resets that choice to the default of the server or of the model. Changing `permission_mode` requires the
+         * @description An absent field resets that choice to the default of the server or of the model; `not_for_recall` stays as it is. Changing `permission_mode` requires the
          *     page's secret.
          */
         put: operations["sessions_choose"];
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}/not-for-recall": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Excludes a session from recall: from now on, no search in conversations finds it. */
+        put: operations["sessions_exclude"];
+        post?: never;
+        /** Includes a session in recall again. Only the page can do this. */
+        delete: operations["sessions_include"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3918,6 +3936,8 @@ export interface components {
             max_tokens?: number | null;
             /** @description Names of MCP servers whose tools it does not get. Those of all other servers it gets as the server's settings say. */
             mcp_off?: string[];
+            /** @description Whether it is excluded from recall: no search in conversations finds it. */
+            not_for_recall?: boolean;
         };
         /** @description A client of authorization servers, with the names of RFC 7591. */
         ClientMetadata: {
@@ -6561,6 +6581,7 @@ export interface components {
             type: "model_changed";
         }) | {
             rag_mode: boolean;
+            rag_conversations: boolean;
             /** @enum {string} */
             type: "config_changed";
         } | {
@@ -7248,6 +7269,8 @@ export interface components {
         };
         RagMode: {
             enabled: boolean;
+            /** @description Whether passages of past conversations are retrieved, too. If absent in a request, this stays as it is. */
+            conversations?: boolean | null;
         };
         /** @description A question whose first right hit has another rank than in the previous run. */
         RankChange: {
@@ -7258,6 +7281,10 @@ export interface components {
             before?: number | null;
             /** Format: int32 */
             now?: number | null;
+        };
+        RecallChoice: {
+            session_id: string;
+            not_for_recall: boolean;
         };
         /** @enum {string} */
         RecordState: "missing" | "foreign" | "damaged" | "disk_full" | "too_many_files";
@@ -7710,6 +7737,8 @@ export interface components {
              */
             tokens: number;
             state: components["schemas"]["SessionState"];
+            /** @description Whether a person has excluded it from recall; absent if not. */
+            not_for_recall?: boolean;
         };
         /** @description The size of a session's next request in tokens. */
         SessionTokens: {
@@ -7923,6 +7952,8 @@ export interface components {
             /** @description Ids of the sessions with a run under way. */
             running: string[];
             rag_mode: boolean;
+            /** @description Whether RAG mode also retrieves passages of past conversations. */
+            rag_conversations: boolean;
             model: components["schemas"]["ModelStatus"];
             tools: components["schemas"]["ToolInfo"][];
             sandbox: components["schemas"]["SandboxInfo"];
@@ -15727,6 +15758,75 @@ export interface operations {
             };
             /** @description confirm_loosening */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_exclude: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecallChoice"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_include: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Miniclaw-Secret": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecallChoice"];
+                };
+            };
+            /** @description no_secret: only the page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

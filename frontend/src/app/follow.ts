@@ -236,7 +236,11 @@ function handle(notice: Notice, id: string | null): void {
       refresh(keys.models)
       break
     case 'config_changed':
-      patchStatus(status => ({ ...status, rag_mode: notice.rag_mode }))
+      patchStatus(status => ({
+        ...status,
+        rag_mode: notice.rag_mode,
+        rag_conversations: notice.rag_conversations,
+      }))
       break
     case 'index':
       onIndex(notice)

@@ -3,6 +3,7 @@
  * and only with a line: a path alone is ordinary text.
  */
 
+import { MESSAGE_CITATION, type MessagePlace } from './messageCitation'
 import { FileRef, ROOTS } from './roots'
 
 export type Lines = readonly [first: number, last: number]
@@ -13,8 +14,8 @@ export interface Place {
   lines: Lines | null
 }
 
-/** A stretch of plain text, or a citation with its original characters. */
-export type Piece = string | { text: string; place: Place }
+/** A stretch of plain text, or a citation of a file or of a message with its original characters. */
+export type Piece = string | { text: string; place: Place } | { text: string; message: MessagePlace }
 
 const ROOT = `(?:${ROOTS.join('|')})/`
 const LINES = ':(\\d{1,7})(?:[-–](\\d{1,7}))?'
@@ -22,7 +23,8 @@ const LINES = ':(\\d{1,7})(?:[-–](\\d{1,7}))?'
 const BARE = `(?:(?!(?<=[^/\\w.-])${ROOT})[^\\s:;,!?|*<>()[\\]{}"'\`\\\\，。；：、！？（）【】《》「」“”‘’…])+`
 const CITATION = new RegExp(
   `\\[ ?(?:\\./)?(${ROOT}[^[\\]\\n:]+)${LINES} ?\\]` +
-    `|(?<![\\w./\\\\:@~-])(?:\\./)?(${ROOT}${BARE})${LINES}(?!\\d|[-–]\\d|[A-Za-z_])`,
+    `|(?<![\\w./\\\\:@~-])(?:\\./)?(${ROOT}${BARE})${LINES}(?!\\d|[-–]\\d|[A-Za-z_])` +
+    `|${MESSAGE_CITATION}`,
   'g',
 )
 const WHOLE = new RegExp(`^\\[? ?(?:\\./)?(${ROOT}[^:\\n]+?)(?:${LINES})? ?\\]?$`)
@@ -58,8 +60,14 @@ export function citations(text: string, growing = false): Piece[] {
   const pieces: Piece[] = []
   let done = 0
   for (const found of text.matchAll(CITATION)) {
-    const [whole, path, from, to, bare, bareFrom, bareTo] = found
+    const [whole, path, from, to, bare, bareFrom, bareTo, session, message] = found
     const end = found.index + whole.length
+    if (session && message) {
+      if (found.index > done) pieces.push(text.slice(done, found.index))
+      pieces.push({ text: whole, message: { session, message } })
+      done = end
+      continue
+    }
     const mayGrow = growing && bare !== undefined && /^[-–]?$/.test(text.slice(end))
     const place = mayGrow ? null : placeFrom(path ?? bare, from ?? bareFrom, to ?? bareTo)
     if (!place) continue

@@ -4,12 +4,21 @@ import { citations, isHomePath, placeOf } from '@/lib/citation'
 /** The citations of a text, as `path:first-last`. */
 const cited = (text: string, growing = false) =>
   citations(text, growing).flatMap(piece =>
-    typeof piece === 'string' ? [] : [`${piece.place.path}:${piece.place.lines?.join('-')}`],
+    typeof piece === 'string'
+      ? []
+      : 'message' in piece
+        ? [`${piece.message.session} ${piece.message.message}`]
+        : [`${piece.place.path}:${piece.place.lines?.join('-')}`],
   )
 
 describe('what counts as a citation', () => {
   const yes: [string, string[]][] = [
     ['See [knowledge/a.md:12-20].', ['knowledge/a.md:12-20']],
+    [
+      'You said so [old-1:01a22139-7906-7700-b54a-2bc3e175269f], and I [old-1:01a22139-7906-7700-b54a-2bc3e175269f.0]',
+      ['old-1 01a22139-7906-7700-b54a-2bc3e175269f', 'old-1 01a22139-7906-7700-b54a-2bc3e175269f.0'],
+    ],
+    ['[abc:m12] in an old file', ['abc m12']],
     ['one line [memory/MEMORY.md:7]', ['memory/MEMORY.md:7-7']],
     ['bare memory/MEMORY.md:7, and on', ['memory/MEMORY.md:7-7']],
     ['(workspace/SOUL.md:1–3)', ['workspace/SOUL.md:1-3']],

@@ -1,9 +1,11 @@
 import type { Place } from '@/api/retrieval'
 import type { Weights } from '@/api/types'
+import { MessageLink } from '@/components/MessageLink'
 import { onDemand } from '@/components/onDemand'
 import { PassageLink } from '@/components/PassageLink'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { useT } from '@/lib/i18n'
+import { messageOf } from '@/lib/messageCitation'
 import { useFold } from '@/stores/folds'
 import { Marked } from './Marked'
 import { fromFirstTerm } from './markTerms'
@@ -24,22 +26,32 @@ interface Props {
 export function HitItem({ id, hit, weights }: Props) {
   const t = useT()
   const [open, setOpen] = useFold(`${id}:why`, false)
+  const message = messageOf(hit.source)
+  const link = 'max-w-full text-rag tabular-nums underline underline-offset-2 [overflow-wrap:anywhere]'
   const terms = hit.how?.lexical?.terms.map(({ term }) => term) ?? []
   return (
     <li className="rounded-md border border-rag-line bg-card px-2.5 py-1.5 text-fg">
       <div className="flex items-baseline gap-x-2 text-[12px]">
         <span className="flex min-w-0 flex-1 flex-wrap gap-x-2">
-          <PassageLink
-            place={{
-              path: hit.source,
-              lines: hit.lines ?? null,
-              range: hit.range ?? null,
-            }}
-            className="max-w-full text-rag tabular-nums underline underline-offset-2 [overflow-wrap:anywhere]"
-          >
-            {placeText(hit)}
-          </PassageLink>
-          {hit.heading && <span className="min-w-0 text-fg-2 [overflow-wrap:anywhere]">{hit.heading}</span>}
+          {message ? (
+            <MessageLink place={message} className={link}>
+              {hit.title || hit.heading || t('untitled')}
+            </MessageLink>
+          ) : (
+            <PassageLink
+              place={{
+                path: hit.source,
+                lines: hit.lines ?? null,
+                range: hit.range ?? null,
+              }}
+              className={link}
+            >
+              {placeText(hit)}
+            </PassageLink>
+          )}
+          {!message && hit.heading && (
+            <span className="min-w-0 text-fg-2 [overflow-wrap:anywhere]">{hit.heading}</span>
+          )}
         </span>
         <span className="shrink-0 text-fg-3 tabular-nums" title={t('score', { n: hit.score })}>
           {points(hit.score)}

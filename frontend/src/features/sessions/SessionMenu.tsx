@@ -3,6 +3,8 @@ import {
   ArchiveRestore,
   Braces,
   Ellipsis,
+  Eye,
+  EyeOff,
   FileDown,
   Pencil,
   Pin,
@@ -13,6 +15,7 @@ import {
   Trash2,
 } from 'lucide-react'
 import type { SessionSummary } from '@/api/types'
+import { setRecall } from '@/app/threads'
 import { CommandMenuItem } from '@/components/CommandMenuItem'
 import { ForSession } from '@/components/ForSession'
 import { IconButton } from '@/components/ui/Button'
@@ -39,6 +42,7 @@ interface Props {
 export function SessionMenu(props: Props) {
   const { session, state, title, pinned, archived, onStartRename, onDelete, onPin, onArchive, onStop } = props
   const t = useT()
+  const excluded = session.not_for_recall ?? false
   const working = state === 'running' || state === 'approval'
   return (
     <Menu
@@ -76,6 +80,12 @@ export function SessionMenu(props: Props) {
           {t(archived ? 'unarchive' : 'archive')}
         </MenuItem>
       )}
+      <MenuItem
+        icon={excluded ? <Eye size={14} aria-hidden /> : <EyeOff size={14} aria-hidden />}
+        onSelect={() => void setRecall(session.id, title, !excluded)}
+      >
+        {t(excluded ? 'includeInRecall' : 'excludeFromRecall')}
+      </MenuItem>
       <MenuItem
         icon={<Tag size={14} aria-hidden />}
         onSelect={() => openDialog({ name: 'labels', session: session.id })}

@@ -1,5 +1,6 @@
-import { BookOpen, SlidersHorizontal } from 'lucide-react'
+import { BookOpen, MessagesSquare, SlidersHorizontal } from 'lucide-react'
 import { useIndex, useStatus } from '@/api/queries'
+import { switchRagConversations } from '@/app/threads'
 import { useRun } from '@/app/useCommand'
 import { Button } from '@/components/ui/Button'
 import { Skeleton } from '@/components/ui/Skeleton'
@@ -12,7 +13,8 @@ import { closeDialog } from '@/stores/ui'
 export function Memory() {
   const t = useT()
   const run = useRun()
-  const on = useStatus().data?.rag_mode
+  const status = useStatus().data
+  const on = status?.rag_mode
   const model = useIndex().data?.model
   if (on === undefined) return <Skeleton label={t('loading')} />
   const openPlayground = () => {
@@ -35,6 +37,18 @@ export function Memory() {
         </Button>
       </div>
       <p className="text-fg-2">{t('ragHint')}</p>
+      {on && (
+        <>
+          <Switch
+            on={status?.rag_conversations ?? false}
+            onChange={on => void switchRagConversations(on)}
+            icon={<MessagesSquare size={13} aria-hidden />}
+          >
+            {t('ragConversations')}
+          </Switch>
+          <p className="text-fg-2">{t('ragConversationsHint')}</p>
+        </>
+      )}
       {model && (
         <p className="text-fg-2">
           {model.state === 'ready' && t('embedderReady', { model: model.id ?? '' })}

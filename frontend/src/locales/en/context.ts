@@ -3,6 +3,8 @@ export const context = {
   rag: 'Memory retrieval',
   ragShort: 'Retrieval',
   ragHint: 'Retrieve relevant memory for each message instead of sending all of it',
+  ragConversations: 'Also search past conversations',
+  ragConversationsHint: 'Adds what you and the agent said before, but no text from outside',
   raw: 'Raw messages',
   rawShort: 'Raw',
   rawHint: 'The messages sent to the model, including the system prompt',
