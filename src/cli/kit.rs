@@ -13,9 +13,12 @@ use anyhow::{Context, anyhow};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+use super::kit_conversations::ImportedConversations;
 use crate::config::Retrieval;
-use crate::domain::{Embedder, EmbeddingInput, FileStamp, Hit, RelPath, TokenEmbedder};
+use crate::domain::{Embedder, EmbeddingInput, FileStamp, Hit, RelPath, TokenEmbedder, TranscriptPart};
 use crate::retrieval::analyse::Analyser;
+use crate::retrieval::extract::{Document, Format};
+use crate::retrieval::index::fingerprint;
 use crate::retrieval::search::MAX_HITS;
 use crate::retrieval::vectors::QueryVector;
 use crate::retrieval::windows::WindowLimit;
@@ -81,6 +84,28 @@ enum Documents {
     /// Texts by their names in the set.
     Files(BTreeMap<String, String>),
     Passages(Vec<Passage>),
+    /// The same files, imported as conversations.
+    Conversations(BTreeMap<String, ImportedConversations>),
+}
+
+impl Documents {
+    /// Returns the same documents as conversations; `None` if they are none.
+    fn as_conversations(&self) -> Option<Self> {
+        let Self::Files(files) = self else { return None };
+        let read = |(name, text): (&String, &String)| {
+            let imported = ImportedConversations::read(&[(name.clone(), text.clone())])?;
+            Some((name.clone(), imported))
+        };
+        files.iter().map(read).collect::<Option<_>>().map(Self::Conversations)
+    }
+
+    /// Returns what the names of modes begin with.
+    fn prefix(&self) -> &'static str {
+        match self {
+            Self::Files(_) | Self::Passages(_) => "",
+            Self::Conversations(_) => "conversations-",
+        }
+    }
 }
 
 /// The chunks that the questions of one scope are answered from.
@@ -123,31 +148,40 @@ impl Kit {
         let folder = self.folder.join(name);
         let queries: Vec<Query> = lines(&folder.join("queries.jsonl"))?;
         let documents = documents(&folder)?;
+        let conversations = documents.as_conversations();
+        for documents in [Some(documents), conversations].into_iter().flatten() {
+            self.measured((name, &folder), &documents, &queries)?;
+        }
+        Ok(())
+    }
+
+    fn measured(&self, (name, folder): (&str, &Path), documents: &Documents, queries: &[Query]) -> anyhow::Result<()> {
         let vectors = self.embedder.is_some().then_some(Mode::Hybrid);
         let modes = [Some(Mode::Lexical), vectors, self.tokens.is_some().then_some(Mode::Rerank)];
         let mut corpora: HashMap<Vec<String>, Corpus> = HashMap::new();
         for mode in modes.into_iter().flatten() {
             let mut run = String::new();
             let mut took = Duration::ZERO;
-            for query in &queries {
+            for query in queries {
                 let scope = query.scope.clone().unwrap_or_default();
                 if !corpora.contains_key(&scope) {
                     let number = corpora.len();
-                    corpora.insert(scope.clone(), self.corpus((name, number), &documents, &scope)?);
+                    corpora.insert(scope.clone(), self.corpus((name, number), documents, &scope)?);
                 }
                 let Some(corpus) = corpora.get(&scope) else { continue };
                 let started = Instant::now();
                 let hits = self.search(corpus, &query.text, mode)?;
                 took += started.elapsed();
-                for (rank, (id, score)) in named(&documents, &hits).iter().take(DEPTH).enumerate() {
+                for (rank, (id, score)) in named(documents, &hits).iter().take(DEPTH).enumerate() {
                     run.push_str(&format!("{} Q0 {id} {} {score:.6} miniclaw-{}\n", query.id, rank + 1, mode.name()));
                 }
             }
-            let file = self.runs.join(format!("{name}.{}.run", mode.name()));
+            let mode = format!("{}{}", documents.prefix(), mode.name());
+            let file = self.runs.join(format!("{name}.{mode}.run"));
             outside::write(&file, &run)?;
-            let scores = self.scores(&folder, &file)?;
+            let scores = self.scores(folder, &file)?;
             let milliseconds = took.as_secs_f64() * 1000.0 / queries.len().max(1) as f64;
-            say!("{name}\t{}\t{scores}\t{milliseconds:.2}", mode.name());
+            say!("{name}\t{mode}\t{scores}\t{milliseconds:.2}");
         }
         Ok(())
     }
@@ -176,6 +210,15 @@ impl Kit {
                         title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).take(100).collect();
                     let name = if name.trim().is_empty() { "-" } else { name.trim() };
                     put(&format!("{number}/{name}.txt"), text.clone())?;
+                }
+            }
+            Documents::Conversations(files) => {
+                for (_, imported) in
+                    files.iter().filter(|(name, _)| scope.is_empty() || allowed.contains(name.as_str()))
+                {
+                    for (path, part) in imported.parts() {
+                        put_part(&mut index, path, part)?;
+                    }
                 }
             }
         }
@@ -253,8 +296,16 @@ impl Kit {
             },
             window: WindowLimit(self.retrieval.limits.tokens),
         };
-        let asked =
-            SearchRequest { query, k: MAX_HITS, near_misses: 0, query_vector, pieces, words_only, vector_weight: None, scope: None };
+        let asked = SearchRequest {
+            query,
+            k: MAX_HITS,
+            near_misses: 0,
+            query_vector,
+            pieces,
+            words_only,
+            vector_weight: None,
+            scope: None,
+        };
         Ok(searchable.search(&asked)?.hits)
     }
 
@@ -290,12 +341,29 @@ impl Kit {
     }
 }
 
+/// Adds a part of a conversation to an index, as [`crate::library::Library`] does.
+fn put_part(index: &mut FolderIndex, path: &str, part: &TranscriptPart) -> anyhow::Result<()> {
+    let path = RelPath::parse(path).map_err(|error| anyhow!("{path}: {error}"))?;
+    let listed = Listed { path, stamp: FileStamp::default(), size: part.text.len() as u64 };
+    let (title, text) = (Some(part.title.clone()), part.text.clone());
+    let document = Document { format: Format::Plain, title, text, is_file: false };
+    index.insert(&listed, fingerprint(part.text.as_bytes()), Ok(document))?;
+    Ok(())
+}
+
 /// Returns the name of each hit in a run, with its score; a passage counts with its best hit.
 fn named(documents: &Documents, hits: &[Hit]) -> Vec<(String, f64)> {
     let mut seen = HashSet::new();
     let names = hits.iter().filter_map(|hit| {
         let name = match documents {
             Documents::Files(_) => format!("{}#{}-{}", hit.source, hit.range.0, hit.range.1),
+            Documents::Conversations(files) => {
+                let place = |imported: &ImportedConversations| {
+                    let (file, range) = imported.place(&hit.source, hit.range.0..hit.range.1)?;
+                    Some(format!("{file}#{}-{}", range.start, range.end))
+                };
+                files.values().find_map(place)?
+            }
             Documents::Passages(passages) => {
                 let number: usize = hit.source.split('/').next()?.parse().ok()?;
                 passages.get(number)?.id.clone()

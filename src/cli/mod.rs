@@ -14,6 +14,7 @@ mod doctor_mcp;
 mod eval;
 mod init;
 mod kit;
+mod kit_conversations;
 mod lines;
 mod mcp;
 mod mock;
