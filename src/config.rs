@@ -2,6 +2,7 @@
 
 mod api;
 mod approvals;
+mod database;
 mod document;
 pub mod edit;
 mod embedding;
@@ -38,6 +39,7 @@ use models::{ModelEntry, choose, configured, deepseek, endpoint, model_of, opena
 use settings::SettingSource;
 
 pub use api::{ApiConfig, StepsShown};
+pub use database::DatabaseConfig;
 pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, USE_FILES};
 pub use environment::{Environment, is_set_by_process, known_variables, process_variables};
 pub use prices::Prices;
@@ -76,6 +78,7 @@ struct File {
     mcp_server: McpServerConfig,
     approvals: approvals::Entry,
     undo: UndoEntry,
+    store: Option<database::Entry>,
     /// By the id of a model, or the name that is sent to its server.
     prices: BTreeMap<String, Price>,
     limits: WrittenLimits,
@@ -86,11 +89,11 @@ struct File {
     frontend_port: Option<IgnoredAny>,
     workspace_root: Option<String>,
     db_type: Option<String>,
-    db_host: Option<IgnoredAny>,
-    db_port: Option<IgnoredAny>,
-    db_user: Option<IgnoredAny>,
-    db_password: Option<IgnoredAny>,
-    db_name: Option<IgnoredAny>,
+    db_host: Option<database::DocumentField>,
+    db_port: Option<database::DocumentField>,
+    db_user: Option<database::DocumentField>,
+    db_password: Option<database::DocumentField>,
+    db_name: Option<database::DocumentField>,
     db_sqlite_file: Option<IgnoredAny>,
     auth_mode: people::AuthMode,
     registration: people::Registration,
@@ -178,6 +181,8 @@ pub struct Config {
     /// Time without a request after which a session leaves memory. It comes back from disk with the next one.
     pub session_ttl: Duration,
     pub token: Option<SecretString>,
+    /// The database in which the home is kept; `None` if it is kept in files.
+    pub database: Option<DatabaseConfig>,
     /// Who uses the server, and how they sign in.
     pub people: people::PeopleConfig,
     /// Relative paths are beneath the home.
@@ -291,6 +296,7 @@ impl Config {
         let people = people::people(&file, environment)?;
         Ok(Self {
             people,
+            database: database::database(&file, environment)?,
             tls: TlsPaths { certificate: file.tls_cert, key: file.tls_key },
             host: file.host,
             port: file.port.or(file.backend_port),

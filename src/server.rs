@@ -17,7 +17,7 @@ use crate::config::{Config, TlsPaths};
 use crate::engine::people::{People, PeopleUnusable};
 use crate::engine::{Homes, Runtime, TenantId, TenantRegistry, starter};
 use crate::sandbox::{Level, Sandbox};
-use crate::store::{ApiTokens, Home, ServerContact, complete_move, is_unused};
+use crate::store::{ApiTokens, DatabaseAddress, Home, ServerContact, complete_move, is_unused};
 
 /// Maximum duration of a shutdown before it is forced.
 const STOP_GRACE: Duration = Duration::from_secs(9);
@@ -83,6 +83,10 @@ pub enum StartRefused {
          out --sandbox off, or use --host 127.0.0.1."
     )]
     NoSandbox(IpAddr),
+    #[error(
+        "config.yml names a database ({0}), and this version cannot keep a home in one yet: only `miniclaw db` uses it. Remove          `store`, or db_type, from config.yml; everything is then kept in files"
+    )]
+    Database(Box<DatabaseAddress>),
 }
 
 impl ServerOptions {
@@ -156,6 +160,9 @@ pub async fn run(
         starter::fill(&options.folder)?;
     }
     let config = options.configure(Config::of_process(&options.folder)?);
+    if let Some(database) = config.database {
+        return Err(StartRefused::Database(Box::new(database.address)).into());
+    }
     let address = options.address(&config)?;
     let tls = tls(&config, &options.folder)?;
     let home = Home::open(&options.folder)?;

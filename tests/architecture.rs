@@ -132,6 +132,8 @@ fn every_check_detects_its_violation() {
     fails(doors, "engine/x.rs", "reqwest::get(url)", "talks HTTP");
     fails(doors, "sandbox/x.rs", "TcpStream::connect(address)", "talks HTTP");
     fails(doors, "api/x.rs", "use hyper::client::conn;", "talks HTTP");
+    fails(doors, "store/x.rs", "use tokio_postgres::Client;", "talks to a database server");
+    passes(doors, "store/postgres/x.rs", "use tokio_postgres::Client;");
     fails(doors, "engine/x.rs", "use axum::Json;", "serves HTTP");
     fails(doors, "engine/x.rs", "use hyper::server::conn;", "serves HTTP");
     passes(doors, "api/x.rs", "fn of(stream: &TcpStream) {} use hyper::server::conn;");
@@ -301,7 +303,7 @@ fn climbing(source: &Source) -> Vec<String> {
 }
 
 fn doors(source: &Source) -> Vec<String> {
-    let doors: [(&str, &[&str], &[&str]); 4] = [
+    let doors: [(&str, &[&str], &[&str]); 5] = [
         ("starts a process", &["sandbox/"], &["Command::new", "libc::fork", "posix_spawn"]),
         (
             "opens files",
@@ -324,6 +326,7 @@ fn doors(source: &Source) -> Vec<String> {
             &["provider/", "tools/fetch_url", "egress/", "cli/ask/"],
             &["reqwest", "hyper::client", "TcpStream::connect"],
         ),
+        ("talks to a database server", &["store/postgres/"], &["tokio_postgres"]),
         ("serves HTTP", &["api/", "provider/scripted/"], &["axum", "hyper::server", "hyper_util::server"]),
     ];
     // The store opens file handles; any module may hold, read and write them.

@@ -1,4 +1,4 @@
-//! The command line: serve, ask, mcp, acp, init, doctor, verify, skills, people, token, eval, openapi, mock-llm.
+//! The command line: serve, ask, mcp, acp, init, doctor, verify, skills, people, token, db, eval, openapi, mock-llm.
 
 /// Prints a line as `println!` does, which panics if nobody reads any more: `miniclaw doctor | head -1`.
 macro_rules! say {
@@ -9,6 +9,7 @@ macro_rules! say {
 
 mod acp;
 mod ask;
+mod db;
 mod doctor;
 mod doctor_mcp;
 mod eval;
@@ -76,6 +77,8 @@ enum Command {
     People(people::PeopleArguments),
     /// Make, list and revoke the tokens with which programs use the OpenAI API and the MCP server.
     Token(token::TokenArguments),
+    /// Make and update the tables of the database that config.yml names, and say whether it can be used.
+    Db(db::DbArguments),
     /// Run the home's retrieval tests, or measure the data sets of an evaluation kit.
     Eval(eval::EvalArguments),
     /// Print the OpenAPI document of this version.
@@ -102,6 +105,7 @@ pub fn run() -> ExitCode {
         Command::Skills(wish) => skills::skills(&wish),
         Command::People(arguments) => people::run(arguments),
         Command::Token(arguments) => token::run(arguments),
+        Command::Db(arguments) => db::run(arguments),
         Command::Eval(eval) => eval::eval(&eval),
         Command::Openapi => openapi(),
         Command::MockLlm(mock) => mock::mock(&mock),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{ConfigError, Environment, File, bad};
+use super::{ConfigError, Environment, File, bad, database};
 
 /// The folder of the home in which projects are.
 const WORKSPACES: &str = "workspaces";
@@ -27,17 +27,12 @@ pub(super) fn session_ttl(environment: &Environment) -> Result<Duration, ConfigE
 /// Refuses what this server cannot do.
 ///
 /// # Errors
-/// Returns an error for a database, and for another folder of projects.
+/// Returns an error for a database of another kind, and for another folder of projects.
 pub(super) fn check(file: &File) -> Result<(), ConfigError> {
     let refused = |reason: String| Err(bad("config.yml", reason));
     match file.db_type.as_deref().map(str::trim).unwrap_or("sqlite") {
-        "sqlite" => {}
-        name @ ("postgresql" | "postgres") => {
-            return refused(format!(
-                "db_type: {name} is not supported: a database pays off only for several servers with the same data, which \
-                 is not possible yet. Remove it: everything is kept in files of the home"
-            ));
-        }
+        // The database is that of `database`.
+        "sqlite" | "postgresql" | "postgres" => {}
         "mysql" => {
             return refused(
                 "db_type: mysql is not supported: everything is kept in files of the home. Remove it, or set sqlite, which \
@@ -45,7 +40,9 @@ pub(super) fn check(file: &File) -> Result<(), ConfigError> {
                     .to_owned(),
             );
         }
-        other => return refused(format!("db_type: there is no database {other}; remove it, or set sqlite")),
+        other => {
+            return refused(format!("db_type: there is no database {other}; remove it, or set sqlite or postgresql"));
+        }
     }
     match file.workspace_root.as_deref().map(|path| path.trim().trim_start_matches("./").trim_end_matches('/')) {
         None | Some(WORKSPACES) => Ok(()),
@@ -67,8 +64,15 @@ pub(super) fn notes(file: &File, environment: &Environment) -> Vec<String> {
     {
         notes.push(format!("backend_port means the same as port and differs from it; the port is {port}"));
     }
-    if file.db_type.is_some() {
+    if file.db_type.as_deref().is_some_and(|name| name.trim() == "sqlite") {
         notes.push("db_type: sqlite means files here: everything is kept in files of the home".to_owned());
+    }
+    if database::is_named(file) {
+        notes.push(
+            "config.yml names a database, and this version keeps homes in files only: the server does not start until store, or \
+             db_type, is removed. `miniclaw db` prepares the database"
+                .to_owned(),
+        );
     }
     // Its value may contain a password.
     if environment.value(REDIS_URL).is_some() {
@@ -124,7 +128,6 @@ db_sqlite_file: nano_claw.db
     fn databases_and_other_folders_are_refused_with_the_reason() {
         let with = |line: &str| load(&[("config.yml", &*format!("db_password: canary\n{line}\n"))], &[]);
         for (line, words) in [
-            ("db_type: postgresql", "several servers"),
             ("db_type: mysql", "mysql is not supported"),
             ("db_type: oracle", "no database oracle"),
             ("workspace_root: /srv/projects", "workspaces/ of the home"),

@@ -46,6 +46,7 @@ pub mod outside;
 mod own_providers;
 mod person_move;
 mod pictures;
+mod postgres;
 mod project_folder;
 mod project_listing;
 mod project_walk;
@@ -116,6 +117,10 @@ pub use members::StoredMembers;
 pub use own_providers::{OwnKey, OwnProvider, OwnProviderChange, OwnProviderRefused, OwnProviders};
 pub use person_move::{MoveFromAccount, MoveToAccount, ServerText, complete_move};
 pub use pictures::picture_hash;
+pub use postgres::{
+    AppliedMigration, BadAddress, Database, DatabaseAddress, DatabaseError, DatabaseInfo, DatabaseLogin, LossPolicy,
+    SchemaState, latest_version,
+};
 pub use project_folder::FolderChange;
 pub use project_listing::{ListedAt, ListedEntry, ListedKind, ProjectListing};
 pub use project_walk::{Walk, WalkOptions, WalkedEntry};

@@ -100,6 +100,8 @@ mod people_usage;
 mod permission_mode;
 mod pictures;
 mod pinned;
+mod postgres;
+mod postgres_db;
 mod power_cut;
 mod project;
 mod project_files_added;

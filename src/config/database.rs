@@ -1,0 +1,178 @@
+//! `store` in config.yml: a database in which a home is kept. The fields `db_host`, … of the NanoClaw document mean the same.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{ConfigError, Environment, File, bad, substitute};
+use crate::store::{BadAddress, DatabaseAddress, DatabaseLogin, LossPolicy};
+
+/// The folder of the cache if `store` names none.
+const DEFAULT_CACHE: &str = "cache";
+
+/// A database in which homes are kept.
+#[derive(Clone, Debug)]
+pub struct DatabaseConfig {
+    pub address: DatabaseAddress,
+    /// The folder in which this server keeps copies of homes. A relative path is beneath the folder with config.yml.
+    pub cache: PathBuf,
+    pub loss: LossPolicy,
+}
+
+impl DatabaseConfig {
+    /// Returns the folder of copies for a config.yml in `folder`.
+    pub fn cache_beneath(&self, folder: &Path) -> PathBuf {
+        folder.join(&self.cache)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Entry {
+    postgres: SecretString,
+    cache: Option<PathBuf>,
+    #[serde(default)]
+    accept_loss: bool,
+}
+
+/// A field of the NanoClaw document, read only if its database is used. It may be a password, so it is never shown.
+#[derive(Default, Deserialize)]
+#[serde(transparent)]
+pub(super) struct DocumentField(Value);
+
+impl fmt::Debug for DocumentField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DocumentField(…)")
+    }
+}
+
+/// # Errors
+/// Returns an error if the address cannot be used, names a variable that is not set, or is there twice. No part of the address
+/// is in it.
+pub(super) fn database(file: &File, environment: &Environment) -> Result<Option<DatabaseConfig>, ConfigError> {
+    match (&file.store, is_named_by_document(file)) {
+        (None, false) => Ok(None),
+        (Some(_), true) => {
+            Err(bad("config.yml", "store and db_type name a database each; remove db_type and the other db_ fields"))
+        }
+        (Some(entry), false) => of_entry(entry, environment).map(Some),
+        (None, true) => of_document(file, environment).map(Some),
+    }
+}
+
+/// Whether the file names a database.
+pub(super) fn is_named(file: &File) -> bool {
+    file.store.is_some() || is_named_by_document(file)
+}
+
+fn is_named_by_document(file: &File) -> bool {
+    matches!(file.db_type.as_deref().map(str::trim), Some("postgresql" | "postgres"))
+}
+
+fn of_entry(entry: &Entry, environment: &Environment) -> Result<DatabaseConfig, ConfigError> {
+    let text =
+        substitute(entry.postgres.expose_secret(), environment).map_err(|name| unset("store.postgres", &name))?;
+    let address = DatabaseAddress::parse(&SecretString::from(text)).map_err(|error| wrong("store.postgres", &error))?;
+    let loss = if entry.accept_loss { LossPolicy::Accept } else { LossPolicy::Refuse };
+    Ok(DatabaseConfig { address, cache: entry.cache.clone().unwrap_or_else(|| DEFAULT_CACHE.into()), loss })
+}
+
+fn of_document(file: &File, environment: &Environment) -> Result<DatabaseConfig, ConfigError> {
+    let text = |name: &str, field: &Option<DocumentField>| match field.as_ref().map(|field| &field.0) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => {
+            substitute(text, environment).map(Some).map_err(|unset_one| unset(name, &unset_one))
+        }
+        Some(_) => Err(bad("config.yml", format!("{name}: write it in quotes"))),
+    };
+    let port = match file.db_port.as_ref().map(|field| &field.0) {
+        None | Some(Value::Null) => None,
+        Some(value) => {
+            let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+            let port = number.and_then(|number| u16::try_from(number).ok()).filter(|port| *port > 0);
+            Some(port.ok_or_else(|| bad("config.yml", "db_port: it is the port of the database, for example 5432"))?)
+        }
+    };
+    let login = DatabaseLogin {
+        host: text("db_host", &file.db_host)?.unwrap_or_else(|| "localhost".to_owned()),
+        port,
+        user: text("db_user", &file.db_user)?.unwrap_or_default(),
+        password: text("db_password", &file.db_password)?.filter(|text| !text.is_empty()).map(SecretString::from),
+        database: text("db_name", &file.db_name)?.unwrap_or_default(),
+    };
+    let address = DatabaseAddress::of_login(login).map_err(|error| match error {
+        BadAddress::NoUser => bad("config.yml", "db_user: it names the user of the database"),
+        BadAddress::NoDatabase => bad("config.yml", "db_name: it names the database"),
+        other => wrong("db_host", &other),
+    })?;
+    Ok(DatabaseConfig { address, cache: DEFAULT_CACHE.into(), loss: LossPolicy::Refuse })
+}
+
+fn wrong(field: &str, error: &BadAddress) -> ConfigError {
+    bad("config.yml", format!("{field}: {error}"))
+}
+
+fn unset(field: &str, variable: &str) -> ConfigError {
+    bad("config.yml", format!("{field} names the variable {variable}, which is not set"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::load;
+    use super::*;
+
+    fn database(text: &str, variables: &[(&str, &str)]) -> Result<Option<DatabaseConfig>, String> {
+        load(&[("config.yml", text)], variables).map(|config| config.database).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn store_names_a_database_and_a_cache() {
+        assert!(database("port: 1\n", &[]).unwrap().is_none());
+        let url = ("DATABASE_URL", "postgres://ada:canary@db.example:6000/homes");
+        let read = database("store: {postgres: '${DATABASE_URL}'}\n", &[url]).unwrap().unwrap();
+        assert_eq!(read.address.to_string(), "ada@db.example:6000/homes");
+        assert_eq!(read.cache_beneath(Path::new("/srv")), Path::new("/srv/cache"));
+        assert_eq!(read.loss, LossPolicy::Refuse);
+        assert!(!format!("{read:?}").contains("canary"), "{read:?}");
+        let all = "store: {postgres: 'postgres://a:b@h/d', cache: /var/cache/miniclaw, accept_loss: true}\n";
+        let read = database(all, &[]).unwrap().unwrap();
+        assert_eq!(
+            (read.cache_beneath(Path::new("/srv")), read.loss),
+            ("/var/cache/miniclaw".into(), LossPolicy::Accept)
+        );
+    }
+
+    #[test]
+    fn fields_of_the_document_name_a_database_too() {
+        let file = "db_type: postgresql\ndb_host: db.example\ndb_port: 6000\ndb_user: ada\ndb_password: '${SECRET}'\n\
+                    db_name: nano_claw\n";
+        let read = database(file, &[("SECRET", "c@n/ary?")]).unwrap().unwrap();
+        assert_eq!(read.address.to_string(), "ada@db.example:6000/nano_claw");
+        let short = database("db_type: postgres\ndb_user: ada\ndb_name: d\ndb_port: '5433'\n", &[]).unwrap().unwrap();
+        assert_eq!(short.address.to_string(), "ada@localhost:5433/d");
+        let sqlite = "db_type: sqlite\ndb_host: [1]\ndb_password: 007\ndb_port: many\n";
+        assert!(database(sqlite, &[]).unwrap().is_none(), "fields of another database are not read");
+    }
+
+    #[test]
+    fn wrong_databases_are_refused_without_the_password() {
+        for (text, words) in [
+            ("store: {postgres: 'postgres://a:canary@h'}", "store.postgres: it names no database"),
+            ("store: {postgres: 'mysql://a:canary@h/d'}", "store.postgres: it is not an address"),
+            ("store: {postgres: 'postgres://a:${NOT_SET}@h/canary'}", "the variable NOT_SET"),
+            ("store: {postgres: 'postgres://a:canary@h/d', redis: x}", "redis"),
+            ("store: {cache: canary}", "postgres"),
+            ("store: {postgres: 'postgres://a:canary@h/d'}\ndb_type: postgresql", "remove db_type"),
+            ("db_type: postgresql\ndb_password: canary\ndb_name: d", "db_user"),
+            ("db_type: postgresql\ndb_password: canary\ndb_user: a", "db_name"),
+            ("db_type: postgresql\ndb_password: 7\ndb_user: a\ndb_name: d", "db_password: write it in quotes"),
+            ("db_type: postgresql\ndb_port: 70000\ndb_user: a\ndb_name: d", "db_port"),
+        ] {
+            let error = database(&format!("{text}\n"), &[]).unwrap_err();
+            assert!(error.contains(words) && !error.contains("canary"), "{text}: {error}");
+        }
+    }
+}

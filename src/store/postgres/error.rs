@@ -1,0 +1,145 @@
+//! Why a database cannot be used: one variant, with a code, for each thing that somebody can do about it.
+
+use std::error::Error;
+
+use tokio_postgres::error::SqlState;
+
+use super::tls::TlsUnusable;
+
+/// Maximum number of tables that a sentence names.
+const NAMED: usize = 5;
+
+/// Why a database cannot be used. No sentence contains a password.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseError {
+    #[error("PostgreSQL at {at} cannot be reached: {reason}. Check that it runs and that the address is right")]
+    Unreachable { at: String, reason: String },
+    #[error("no encrypted connection to PostgreSQL at {at}: {reason}. Check sslmode and sslrootcert of the address")]
+    Encryption { at: String, reason: String },
+    #[error("PostgreSQL refused the sign-in as {at}: {reason}. Check user and password of the address")]
+    LoginRefused { at: String, reason: String },
+    #[error("there is no database {at}; make it with CREATE DATABASE, or correct the address")]
+    NoDatabase { at: String },
+    #[error("PostgreSQL {version} is too old; version {} or newer is needed", super::connection::OLDEST_VERSION)]
+    TooOld { version: String },
+    #[error(
+        "the database does not accept changes: it is a standby, or read-only. Name the primary in the address, or wait \
+         until the failover is complete"
+    )]
+    ReadOnly,
+    #[error(
+        "the schema of the search path does not exist; make it with CREATE SCHEMA, or correct search_path of the user"
+    )]
+    NoSchema,
+    #[error(
+        "the database contains tables of something else ({}); use a database of its own",
+        named(.tables)
+    )]
+    ForeignTables { tables: Vec<String> },
+    #[error(
+        "the tables of the database have version {found} and this miniclaw needs {needed}; run `miniclaw db migrate`"
+    )]
+    Older { found: u32, needed: u32 },
+    #[error(
+        "a newer miniclaw made the tables of the database: they have version {found} and this miniclaw knows {known}. Update \
+         miniclaw"
+    )]
+    Newer { found: u32, known: u32 },
+    #[error(
+        "version {version} of the tables was not made by this miniclaw: its definition is another one. Use the miniclaw that \
+         made them, or a new database"
+    )]
+    Changed { version: u32 },
+    #[error(
+        "PostgreSQL confirms changes before they are on a disk ({setting}), so a crash could lose what was said to be stored. \
+         Switch it on, or write accept_loss: true to `store` in config.yml"
+    )]
+    NotDurable { setting: String },
+    #[error(
+        "the user of the database may not do this: {reason}. The user must own the database, or be granted CREATE on its schema"
+    )]
+    NotAllowed { reason: String },
+    #[error("another `miniclaw db migrate` is under way; try again when it has ended")]
+    MigrationUnderWay,
+    #[error("PostgreSQL failed while {doing}: {reason}")]
+    Failed { doing: &'static str, reason: String },
+}
+
+impl DatabaseError {
+    /// Returns the code, by which programs tell these errors apart.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "database_unreachable",
+            Self::Encryption { .. } => "database_not_encrypted",
+            Self::LoginRefused { .. } => "database_login_refused",
+            Self::NoDatabase { .. } => "database_missing",
+            Self::TooOld { .. } => "database_too_old",
+            Self::ReadOnly => "database_read_only",
+            Self::NoSchema => "database_without_schema",
+            Self::ForeignTables { .. } => "database_of_something_else",
+            Self::Older { .. } => "database_not_migrated",
+            Self::Newer { .. } => "database_newer",
+            Self::Changed { .. } => "database_changed",
+            Self::NotDurable { .. } => "database_not_durable",
+            Self::NotAllowed { .. } => "database_not_allowed",
+            Self::MigrationUnderWay => "database_migrating",
+            Self::Failed { .. } => "database_failed",
+        }
+    }
+
+    /// Classifies an error of connecting to `at`.
+    pub(super) fn connecting(at: String, error: &tokio_postgres::Error) -> Self {
+        let reason = reason(error);
+        match error.code() {
+            Some(code) if is_login(code) => Self::LoginRefused { at, reason },
+            Some(code) if *code == SqlState::INVALID_CATALOG_NAME => Self::NoDatabase { at },
+            Some(_) => Self::Unreachable { at, reason },
+            // The library has no other sign of what failed.
+            None => match error.to_string().as_str() {
+                "error performing TLS handshake" => Self::Encryption { at, reason },
+                "authentication error" | "invalid configuration" => Self::LoginRefused { at, reason },
+                _ => Self::Unreachable { at, reason },
+            },
+        }
+    }
+
+    /// Returns a function for `map_err` that classifies an error of a statement by what was being done.
+    pub(super) fn doing(doing: &'static str) -> impl FnOnce(tokio_postgres::Error) -> Self {
+        move |error| {
+            let reason = reason(&error);
+            match error.code() {
+                Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => Self::ReadOnly,
+                Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => Self::NotAllowed { reason },
+                Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => Self::MigrationUnderWay,
+                _ => Self::Failed { doing, reason },
+            }
+        }
+    }
+
+    pub(super) fn tls(at: String, error: &TlsUnusable) -> Self {
+        Self::Encryption { at, reason: error.to_string() }
+    }
+}
+
+fn is_login(code: &SqlState) -> bool {
+    [SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION].contains(code)
+}
+
+/// Returns what the server or the library says, without the details in which a server can repeat values.
+fn reason(error: &tokio_postgres::Error) -> String {
+    if let Some(of_server) = error.as_db_error() {
+        return of_server.message().to_owned();
+    }
+    match error.source() {
+        Some(source) => source.to_string(),
+        None => error.to_string(),
+    }
+}
+
+fn named(tables: &[String]) -> String {
+    let first = tables.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    match tables.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}

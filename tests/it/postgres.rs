@@ -1,0 +1,144 @@
+//! A PostgreSQL server of the tests: one for the process, with a database for each test.
+//!
+//! Its programs are in the folder that MINICLAW_POSTGRES_BIN names, or in target/tools/postgres/bin. Where there are none, the
+//! tests print that they are skipped. The server ends with this process, and removes its folder.
+
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio::sync::OnceCell;
+use tokio_postgres::NoTls;
+
+use crate::world::eventually;
+
+/// The password of the user `miniclaw`. It must appear in nothing that a program prints.
+pub const PASSWORD: &str = "pg-canary-1f7a93c05be24d86";
+/// The user that runs PostgreSQL if the tests run as root: PostgreSQL refuses to.
+const NOBODY: u32 = 65_534;
+/// Ends PostgreSQL when its standard input is closed, which is when the test process ends, whatever ends it.
+const KEEPER: &str = r#"exec 3<&0
+"$1/postgres" -D "$2/data" -p "$3" -k "$2" -c listen_addresses=127.0.0.1 -c max_connections=200 >"$2/log" 2>&1 &
+server=$!
+(read -r _ <&3; kill -INT $server) &
+wait $server || cat "$2/log" >&2
+rm -rf "$2""#;
+
+/// A running PostgreSQL server.
+pub struct Postgres {
+    port: u16,
+    databases: AtomicU32,
+    /// Its standard input keeps the server running.
+    keeper: Mutex<Child>,
+}
+
+/// A database of one test. It is never removed: the server's folder is.
+pub struct TestDatabase {
+    pub name: String,
+    pub port: u16,
+}
+
+/// Returns the server of this process; `None`, with a printed reason, if it cannot run here.
+pub async fn postgres() -> Option<&'static Postgres> {
+    static SERVER: OnceCell<Option<Postgres>> = OnceCell::const_new();
+    let server = SERVER.get_or_init(async || {
+        let bin = programs()?;
+        Some(Postgres::start(&bin).await)
+    });
+    let server = server.await.as_ref();
+    if server.is_none() {
+        eprintln!("SKIPPED: there is no PostgreSQL here; set MINICLAW_POSTGRES_BIN to the folder of its programs");
+    }
+    server
+}
+
+fn programs() -> Option<PathBuf> {
+    let of_tools = || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/postgres/bin");
+    let folder = std::env::var_os("MINICLAW_POSTGRES_BIN").map_or_else(of_tools, PathBuf::from);
+    folder.join("postgres").is_file().then_some(folder)
+}
+
+fn is_root() -> bool {
+    // SAFETY: it only returns a number.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// Returns a command that runs as a user that PostgreSQL accepts, apart from this terminal.
+fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C").current_dir("/").process_group(0);
+    if is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
+}
+
+fn give(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    if is_root() {
+        chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+}
+
+impl Postgres {
+    async fn start(bin: &Path) -> Self {
+        let folder = tempfile::Builder::new().prefix("miniclaw-postgres-").tempdir().unwrap().keep();
+        give(&folder, 0o700);
+        let password = folder.join("password");
+        std::fs::write(&password, PASSWORD).unwrap();
+        give(&password, 0o600);
+        let mut init = command(&bin.join("initdb"));
+        init.args(["--username=miniclaw", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"]);
+        init.arg(format!("--pwfile={}", password.display())).arg("-D").arg(folder.join("data"));
+        let made = init.output().unwrap();
+        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut keeper = command(Path::new("/bin/sh"));
+        keeper.args(["-c", KEEPER, "sh"]).arg(bin).arg(&folder).arg(port.to_string());
+        let keeper = keeper.stdin(Stdio::piped()).spawn().unwrap();
+        let server = Self { port, databases: AtomicU32::new(0), keeper: Mutex::new(keeper) };
+        eventually("PostgreSQL answers", async || {
+            let ended = server.keeper.lock().unwrap().try_wait().unwrap();
+            assert!(ended.is_none(), "PostgreSQL ended; see above");
+            server.execute("postgres", "SELECT 1").await.is_ok()
+        })
+        .await;
+        server
+    }
+
+    /// Makes an empty database.
+    pub async fn database(&self) -> TestDatabase {
+        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.execute("postgres", &format!("CREATE DATABASE {name}")).await.unwrap();
+        TestDatabase { name, port: self.port }
+    }
+
+    async fn execute(&self, database: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
+        execute(self.port, database, sql).await
+    }
+}
+
+async fn execute(port: u16, database: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
+    let address = format!("postgres://miniclaw:{PASSWORD}@127.0.0.1:{port}/{database}?sslmode=disable");
+    let (client, connection) = tokio_postgres::connect(&address, NoTls).await?;
+    let connection = tokio::spawn(connection);
+    let done = client.batch_execute(sql).await;
+    drop(client);
+    let _ = connection.await;
+    done
+}
+
+impl TestDatabase {
+    /// Returns the address with these parameters, which begin with `?` if there are any.
+    pub fn url(&self, parameters: &str) -> String {
+        format!("postgres://miniclaw:{PASSWORD}@127.0.0.1:{}/{}{parameters}", self.port, self.name)
+    }
+
+    /// Runs statements in this database, as another program would.
+    pub async fn execute(&self, sql: &str) {
+        execute(self.port, &self.name, sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+}
