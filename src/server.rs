@@ -13,11 +13,13 @@ use tokio_util::sync::CancellationToken;
 use crate::api::{Access, App, MAX_UNAUTHENTICATED_SOCKETS, PageSecret, SandboxInfo, Tls, TlsUnusable};
 use crate::clock;
 use crate::config::settings::SettingSource;
-use crate::config::{Config, TlsPaths};
+use crate::config::{Config, DatabaseConfig, TlsPaths};
 use crate::engine::people::{People, PeopleUnusable};
 use crate::engine::{Homes, Runtime, TenantId, TenantRegistry, starter};
 use crate::sandbox::{Level, Sandbox};
-use crate::store::{ApiTokens, DatabaseAddress, Home, ServerContact, complete_move, is_unused};
+use crate::store::{
+    ApiTokens, CacheUse, DatabaseError, Home, Replica, ServerContact, StoreError, complete_move, is_unused, real_path,
+};
 
 /// Maximum duration of a shutdown before it is forced.
 const STOP_GRACE: Duration = Duration::from_secs(9);
@@ -83,10 +85,12 @@ pub enum StartRefused {
          out --sandbox off, or use --host 127.0.0.1."
     )]
     NoSandbox(IpAddr),
+    #[error("the home cannot be kept in the database ({code}): {0}", code = .0.code())]
+    Database(Box<DatabaseError>),
     #[error(
-        "config.yml names a database ({0}), and this version cannot keep a home in one yet: only `miniclaw db` uses it. Remove          `store`, or db_type, from config.yml; everything is then kept in files"
+        "a database can keep the home of one person only, so far; remove `store` from config.yml, or auth_mode: multi"
     )]
-    Database(Box<DatabaseAddress>),
+    DatabaseForSeveral,
 }
 
 impl ServerOptions {
@@ -156,16 +160,26 @@ pub async fn run(
     if complete_move(&options.folder)? {
         tracing::warn!("completed the move of a home that something had stopped");
     }
-    if is_unused(&options.folder) {
-        starter::fill(&options.folder)?;
+    let database = database(&options)?;
+    let folder =
+        database.as_ref().map_or_else(|| options.folder.clone(), |database| database.own_home(&options.folder));
+    let replica = match &database {
+        Some(database) => Some(replica(database, &folder).await?),
+        None => None,
+    };
+    if is_unused(&folder) {
+        starter::fill(&folder)?;
     }
     let config = options.configure(Config::of_process(&options.folder)?);
-    if let Some(database) = config.database {
-        return Err(StartRefused::Database(Box::new(database.address)).into());
-    }
     let address = options.address(&config)?;
     let tls = tls(&config, &options.folder)?;
-    let home = Home::open(&options.folder)?;
+    let home = Home::open(&folder)?;
+    if let Some(replica) = replica {
+        home.keep_in(replica);
+        home.store_regularly();
+    }
+    // With config.yml and `.env`; the home itself, unless a cache is somewhere else.
+    let own_folder = if folder == options.folder { home.path().to_owned() } else { real_path(&options.folder) };
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let bound = listener.local_addr()?;
     let code = (options.sign_in == SignIn::Required).then(clock::new_secret);
@@ -173,10 +187,10 @@ pub async fn run(
     let is_api_open = config.api.open;
     let token = config.token.clone().filter(|_| !is_multi);
     let (proxies, proxy_sign_in) = (config.people.trusted_proxies.clone(), config.people.proxy_sign_in.clone());
-    let runtime = Runtime::start(config, home.path(), bound.port()).await?;
+    let runtime = Runtime::start(config, &own_folder, bound.port()).await?;
     let access = Access::new(bound, runtime.host_names.clone(), token).behind(&proxies).over_tls(tls.is_some());
     let access = access.signing_in_by(proxy_sign_in.as_ref());
-    let access = access.with_api(ApiTokens::new(home.path()), is_api_open);
+    let access = access.with_api(ApiTokens::new(&own_folder), is_api_open);
     let access = code.iter().fold(access, |access, code| access.with_code(code));
     let sandbox = sandbox_info(&runtime.sandbox);
     let homes = match is_multi {
@@ -220,6 +234,26 @@ pub async fn run(
     runtime.find_models();
     serve_until(app, (listener, tls), stop).await;
     Ok(())
+}
+
+/// Returns the database of the home, if it has one. A start that would be refused takes the home from no other server.
+fn database(options: &ServerOptions) -> anyhow::Result<Option<DatabaseConfig>> {
+    let mut config = Config::of_process(&options.folder)?;
+    let Some(database) = config.database.take() else { return Ok(None) };
+    if config.people.is_multi() {
+        return Err(StartRefused::DatabaseForSeveral.into());
+    }
+    options.address(&options.configure(config))?;
+    Ok(Some(database))
+}
+
+/// Makes a folder the copy of the home in a database.
+async fn replica(database: &DatabaseConfig, folder: &Path) -> anyhow::Result<Replica> {
+    let opened = Replica::open((&database.address, database.loss), folder, CacheUse::Serve).await;
+    opened.map_err(|error| match error {
+        StoreError::Database(error) => StartRefused::Database(Box::new(error)).into(),
+        error => error.into(),
+    })
 }
 
 /// Reads the certificate of the server, if it has one.

@@ -182,6 +182,7 @@ impl From<StoreError> for ApiError {
             StoreError::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full", None),
             StoreError::Newer { .. } => (StatusCode::CONFLICT, "newer_format", None),
             StoreError::DurabilityUnknown { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "disk_error", None),
+            StoreError::Database(error) => (StatusCode::SERVICE_UNAVAILABLE, error.code(), None),
             StoreError::Fenced => (StatusCode::SERVICE_UNAVAILABLE, "fenced", None),
             // A server has opened its home, with a key, before it answers anything.
             StoreError::ShutDown | StoreError::NoKey { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "internal", None),

@@ -8,7 +8,10 @@ use clap::{Args, Subcommand};
 
 use super::{home_dir, load_config};
 use crate::config::DatabaseConfig;
-use crate::store::{Database, DatabaseError, SchemaState, latest_version};
+use crate::store::{
+    self, CacheUse, Database, DatabaseError, Home, OwnedHome, Replica, SchemaState, StoreError, latest_version,
+    real_path,
+};
 
 #[derive(Args)]
 pub struct DbArguments {
@@ -30,20 +33,55 @@ enum DbCommand {
 /// Runs the command. The exit code is 0 if the database can be used, else 1.
 pub fn run(arguments: DbArguments) -> anyhow::Result<ExitCode> {
     let config = database(&home_dir(arguments.home))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(async {
+    let done = runtime()?.block_on(async {
         match arguments.command {
             DbCommand::Migrate => migrate(&config).await,
             DbCommand::Status => status(&config).await,
         }
     });
+    done.map_or_else(|error| refused(&error), |()| Ok(ExitCode::SUCCESS))
+}
+
+/// Stores a home in the database. The exit code is 0 if all of it is stored, else 1.
+pub fn import(dir: &Path, home: &Path) -> anyhow::Result<ExitCode> {
+    let config = database(home)?;
+    let own = config.own_home(home);
+    let usage = if real_path(dir) == real_path(&own) { CacheUse::Adopt } else { CacheUse::Import };
+    let done: Result<(), StoreError> = runtime()?.block_on(async {
+        let replica = Replica::open((&config.address, config.loss), dir, usage).await?;
+        let home = Home::open(dir)?;
+        home.keep_in(replica);
+        let (owned, _) = OwnedHome::claim(home).await?;
+        owned.log.release(owned.claim).await
+    });
+    finished(done, || say!("{} is stored in {}", dir.display(), config.address))
+}
+
+/// Writes the home in the database to a folder. The exit code is 0 if all of it is written, else 1.
+pub fn export(dir: &Path, home: &Path) -> anyhow::Result<ExitCode> {
+    let config = database(home)?;
+    let done = runtime()?.block_on(store::export(&config.address, dir));
+    finished(done, || say!("{} is written to {}", config.address, dir.display()))
+}
+
+fn finished(done: Result<(), StoreError>, say_so: impl FnOnce()) -> anyhow::Result<ExitCode> {
     match done {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) => {
-            eprintln!("miniclaw: {}: {error}", error.code());
-            Ok(ExitCode::FAILURE)
+        Ok(()) => {
+            say_so();
+            Ok(ExitCode::SUCCESS)
         }
+        Err(StoreError::Database(error)) => refused(&error),
+        Err(error) => Err(error.into()),
     }
+}
+
+fn refused(error: &DatabaseError) -> anyhow::Result<ExitCode> {
+    eprintln!("miniclaw: {}: {error}", error.code());
+    Ok(ExitCode::FAILURE)
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
 fn database(home: &Path) -> anyhow::Result<DatabaseConfig> {

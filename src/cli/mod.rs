@@ -1,4 +1,4 @@
-//! The command line: serve, ask, mcp, acp, init, doctor, verify, skills, people, token, db, eval, openapi, mock-llm.
+//! The command line: serve, ask, mcp, acp, init, doctor, verify, skills, people, token, db, import, export, eval, openapi, mock-llm.
 
 /// Prints a line as `println!` does, which panics if nobody reads any more: `miniclaw doctor | head -1`.
 macro_rules! say {
@@ -79,6 +79,22 @@ enum Command {
     Token(token::TokenArguments),
     /// Make and update the tables of the database that config.yml names, and say whether it can be used.
     Db(db::DbArguments),
+    /// Store a home in the empty database that config.yml names. No server may run on it.
+    Import {
+        /// The home to store. It stays as it is.
+        dir: PathBuf,
+        /// The folder with config.yml.
+        #[arg(long, env = "MINICLAW_HOME")]
+        home: Option<PathBuf>,
+    },
+    /// Write the home in the database that config.yml names to an empty folder.
+    Export {
+        /// The folder; created if it does not exist.
+        dir: PathBuf,
+        /// The folder with config.yml.
+        #[arg(long, env = "MINICLAW_HOME")]
+        home: Option<PathBuf>,
+    },
     /// Run the home's retrieval tests, or measure the data sets of an evaluation kit.
     Eval(eval::EvalArguments),
     /// Print the OpenAPI document of this version.
@@ -106,6 +122,8 @@ pub fn run() -> ExitCode {
         Command::People(arguments) => people::run(arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::Db(arguments) => db::run(arguments),
+        Command::Import { dir, home } => db::import(&dir, &home_dir(home)),
+        Command::Export { dir, home } => db::export(&dir, &home_dir(home)),
         Command::Eval(eval) => eval::eval(&eval),
         Command::Openapi => openapi(),
         Command::MockLlm(mock) => mock::mock(&mock),

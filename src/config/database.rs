@@ -10,22 +10,20 @@ use serde_json::Value;
 use super::{ConfigError, Environment, File, bad, substitute};
 use crate::store::{BadAddress, DatabaseAddress, DatabaseLogin, LossPolicy};
 
-/// The folder of the cache if `store` names none.
-const DEFAULT_CACHE: &str = "cache";
-
 /// A database in which homes are kept.
 #[derive(Clone, Debug)]
 pub struct DatabaseConfig {
     pub address: DatabaseAddress,
-    /// The folder in which this server keeps copies of homes. A relative path is beneath the folder with config.yml.
-    pub cache: PathBuf,
+    /// The folder of copies of homes; `None` for the folder with config.yml, which is then the copy. A relative path is beneath
+    /// that folder.
+    pub cache: Option<PathBuf>,
     pub loss: LossPolicy,
 }
 
 impl DatabaseConfig {
-    /// Returns the folder of copies for a config.yml in `folder`.
-    pub fn cache_beneath(&self, folder: &Path) -> PathBuf {
-        folder.join(&self.cache)
+    /// Returns the folder of the server's own home, for a config.yml in `folder`.
+    pub fn own_home(&self, folder: &Path) -> PathBuf {
+        self.cache.as_ref().map_or_else(|| folder.to_owned(), |cache| folder.join(cache).join("home"))
     }
 }
 
@@ -63,11 +61,6 @@ pub(super) fn database(file: &File, environment: &Environment) -> Result<Option<
     }
 }
 
-/// Whether the file names a database.
-pub(super) fn is_named(file: &File) -> bool {
-    file.store.is_some() || is_named_by_document(file)
-}
-
 fn is_named_by_document(file: &File) -> bool {
     matches!(file.db_type.as_deref().map(str::trim), Some("postgresql" | "postgres"))
 }
@@ -77,7 +70,7 @@ fn of_entry(entry: &Entry, environment: &Environment) -> Result<DatabaseConfig, 
         substitute(entry.postgres.expose_secret(), environment).map_err(|name| unset("store.postgres", &name))?;
     let address = DatabaseAddress::parse(&SecretString::from(text)).map_err(|error| wrong("store.postgres", &error))?;
     let loss = if entry.accept_loss { LossPolicy::Accept } else { LossPolicy::Refuse };
-    Ok(DatabaseConfig { address, cache: entry.cache.clone().unwrap_or_else(|| DEFAULT_CACHE.into()), loss })
+    Ok(DatabaseConfig { address, cache: entry.cache.clone(), loss })
 }
 
 fn of_document(file: &File, environment: &Environment) -> Result<DatabaseConfig, ConfigError> {
@@ -108,7 +101,7 @@ fn of_document(file: &File, environment: &Environment) -> Result<DatabaseConfig,
         BadAddress::NoDatabase => bad("config.yml", "db_name: it names the database"),
         other => wrong("db_host", &other),
     })?;
-    Ok(DatabaseConfig { address, cache: DEFAULT_CACHE.into(), loss: LossPolicy::Refuse })
+    Ok(DatabaseConfig { address, cache: None, loss: LossPolicy::Refuse })
 }
 
 fn wrong(field: &str, error: &BadAddress) -> ConfigError {
@@ -134,15 +127,13 @@ mod tests {
         let url = ("DATABASE_URL", "postgres://ada:canary@db.example:6000/homes");
         let read = database("store: {postgres: '${DATABASE_URL}'}\n", &[url]).unwrap().unwrap();
         assert_eq!(read.address.to_string(), "ada@db.example:6000/homes");
-        assert_eq!(read.cache_beneath(Path::new("/srv")), Path::new("/srv/cache"));
+        assert_eq!(read.own_home(Path::new("/srv")), Path::new("/srv"));
         assert_eq!(read.loss, LossPolicy::Refuse);
         assert!(!format!("{read:?}").contains("canary"), "{read:?}");
         let all = "store: {postgres: 'postgres://a:b@h/d', cache: /var/cache/miniclaw, accept_loss: true}\n";
         let read = database(all, &[]).unwrap().unwrap();
-        assert_eq!(
-            (read.cache_beneath(Path::new("/srv")), read.loss),
-            ("/var/cache/miniclaw".into(), LossPolicy::Accept)
-        );
+        assert_eq!(read.own_home(Path::new("/srv")), Path::new("/var/cache/miniclaw/home"));
+        assert_eq!(read.loss, LossPolicy::Accept);
     }
 
     #[test]

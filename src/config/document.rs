@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{ConfigError, Environment, File, bad, database};
+use super::{ConfigError, Environment, File, bad};
 
 /// The folder of the home in which projects are.
 const WORKSPACES: &str = "workspaces";
@@ -66,13 +66,6 @@ pub(super) fn notes(file: &File, environment: &Environment) -> Vec<String> {
     }
     if file.db_type.as_deref().is_some_and(|name| name.trim() == "sqlite") {
         notes.push("db_type: sqlite means files here: everything is kept in files of the home".to_owned());
-    }
-    if database::is_named(file) {
-        notes.push(
-            "config.yml names a database, and this version keeps homes in files only: the server does not start until store, or \
-             db_type, is removed. `miniclaw db` prepares the database"
-                .to_owned(),
-        );
     }
     // Its value may contain a password.
     if environment.value(REDIS_URL).is_some() {

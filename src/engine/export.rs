@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{Engine, EngineError, blocking};
 use crate::domain::{NewPicture, Session, SessionId};
+use crate::store::StoreError;
 
 pub struct ExportedSession {
     pub session: Arc<Session>,
@@ -30,7 +31,7 @@ impl Engine {
         blocking(move || {
             let pictures = kept.pictures().into_iter().map(|(hash, bytes)| NewPicture { hash, bytes: bytes.into() });
             let names = kept.compacted_files().into_iter().map(|file| file.name);
-            let parts = names.map(|name| Ok(ExportedPart { messages: kept.compacted(&name)?, name }));
+            let parts = names.map(|name| Ok::<_, StoreError>(ExportedPart { messages: kept.compacted(&name)?, name }));
             Ok(ExportedSession { session, pictures: pictures.collect(), compacted: parts.collect::<Result<_, _>>()? })
         })
         .await

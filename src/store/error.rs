@@ -1,6 +1,7 @@
 use std::io;
 
 use super::own_providers::OwnProviderRefused;
+use super::postgres::DatabaseError;
 use crate::domain::{LinkProblem, ProjectRefused, RoleRefused, SecretRefused};
 
 /// An error of a file operation, classified by what the caller can do about it.
@@ -76,8 +77,20 @@ pub enum StoreError {
     /// An uploaded archive cannot be unpacked.
     #[error("the archive cannot be unpacked: {0}")]
     BadArchive(String),
+    /// The database behind the home did not store it, or cannot be used.
+    #[error(transparent)]
+    Database(DatabaseError),
     #[error("{doing}: {source}")]
     Io { doing: String, source: io::Error },
+}
+
+impl From<DatabaseError> for StoreError {
+    fn from(error: DatabaseError) -> Self {
+        match error {
+            DatabaseError::Fenced => Self::Fenced,
+            error => Self::Database(error),
+        }
+    }
 }
 
 /// A file whose content an undo lacks.

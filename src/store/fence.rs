@@ -53,8 +53,28 @@ pub(super) async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(move || work(&home)).await.map_err(|_| StoreError::ShutDown)?
 }
 
-/// Like [`blocking`], for work that may write: holds the claim while the work runs.
+/// Like [`blocking`], for work that may write: holds the claim while the work runs. If the home is in a database, what the work
+/// changed is stored there before this returns.
 pub(super) async fn fenced<T: Send + 'static>(
+    home: &Home,
+    claim: Claim,
+    work: impl FnOnce(&Home) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let Some(replica) = home.replica().cloned() else { return held(home, claim, work).await };
+    let home = home.clone();
+    let stored = tokio::spawn(async move {
+        let done = held(&home, claim, work).await;
+        // Also what was changed before a failure.
+        let stored = replica.store_changes(&home).await;
+        if let Err(StoreError::Fenced) = stored {
+            home.fence().void(claim);
+        }
+        done.and_then(|done| stored.map(|()| done))
+    });
+    stored.await.map_err(|_| StoreError::ShutDown)?
+}
+
+async fn held<T: Send + 'static>(
     home: &Home,
     claim: Claim,
     work: impl FnOnce(&Home) -> Result<T, StoreError> + Send + 'static,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt};
@@ -18,6 +18,7 @@ use super::index::ProjectIndexes;
 use super::kept_bound::KeptBound;
 use super::person_move::is_half_moved;
 use super::quarantine::Quarantined;
+use super::replica::Replica;
 use super::resumable::ResumableUploads;
 use super::roots::ProjectFolder;
 use super::seal::{self, KeyStatus, Seal};
@@ -34,6 +35,15 @@ const SCRATCH: &str = "scratch";
 #[derive(Clone)]
 pub struct Home {
     inner: Arc<Inner>,
+}
+
+/// A home that may be closed in the meantime.
+pub(super) struct WeakHome(Weak<Inner>);
+
+impl WeakHome {
+    pub fn upgrade(&self) -> Option<Home> {
+        self.0.upgrade().map(|inner| Home { inner })
+    }
 }
 
 struct Inner {
@@ -66,6 +76,8 @@ struct Inner {
     membership: OnceLock<Membership>,
     /// Absent if the home was opened for reading only.
     lock: Option<File>,
+    /// Set if the truth of the home is a database.
+    replica: OnceLock<Arc<Replica>>,
 }
 
 /// Held while files that people edit are compared and written.
@@ -182,6 +194,7 @@ impl Home {
                 links_closed: AtomicBool::new(false),
                 membership: OnceLock::new(),
                 lock,
+                replica: OnceLock::new(),
             }),
         }
     }
@@ -233,6 +246,19 @@ impl Home {
     /// Returns the files that were quarantined since the start, oldest first.
     pub fn quarantined(&self) -> Vec<Quarantined> {
         lock(&self.inner.quarantined).clone()
+    }
+
+    pub(super) fn downgrade(&self) -> WeakHome {
+        WeakHome(Arc::downgrade(&self.inner))
+    }
+
+    /// Makes a database the truth of the home. Its folder must be the copy that [`Replica::open`] made.
+    pub fn keep_in(&self, replica: Replica) {
+        let _ = self.inner.replica.set(Arc::new(replica));
+    }
+
+    pub(super) fn replica(&self) -> Option<&Arc<Replica>> {
+        self.inner.replica.get()
     }
 
     pub(super) fn root(&self) -> &Dir {

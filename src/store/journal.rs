@@ -16,6 +16,7 @@ use super::atomic;
 use super::chain::Chain;
 use super::error::StoreError;
 use super::home::Home;
+use super::postgres::FactRow;
 use super::seal::{MacKind, Seal, split_line};
 use crate::domain::{Fact, SessionId};
 
@@ -117,6 +118,12 @@ impl Journal {
         Ok(())
     }
 
+    /// Opens the file and returns its length.
+    pub(super) fn begin(&mut self) -> Result<u64, StoreError> {
+        self.open()?;
+        Ok(self.length)
+    }
+
     /// Removes the file. Called once a snapshot holds all its facts.
     pub fn remove(&mut self) -> Result<(), StoreError> {
         self.file = None;
@@ -155,6 +162,11 @@ pub(super) fn remove(home: &Home, name: &str) -> Result<(), StoreError> {
 }
 
 impl EncodedFacts {
+    /// Returns one line for each fact.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        self.lines.split_inclusive(|byte| *byte == b'\n')
+    }
+
     fn add(&mut self, fact: &Fact, (seal, session): (&Seal, &SessionId)) {
         let start = self.lines.len();
         let bytes = &mut self.lines;
@@ -168,6 +180,28 @@ impl EncodedFacts {
         seal.sign_line((MacKind::Fact, session.as_str()), bytes, start);
         let crc = crc32fast::hash(&bytes[start..]);
         bytes.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
+    }
+}
+
+impl Home {
+    /// Returns the intact lines of a session's journal, for a database; none if there is no journal.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Newer`] if a line has a fact that this version does not know.
+    pub(super) fn journal_lines(&self, id: &SessionId) -> Result<Vec<FactRow>, StoreError> {
+        let name = file_name(id);
+        let bytes = match self.sessions_dir().read(&name) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            read => read.map_err(StoreError::io(format!("reading sessions/{name}")))?,
+        };
+        let parsed = parse(&bytes, (self.seal(), id));
+        let (lines, _) = parsed.map_err(|Unknown| StoreError::Newer { what: format!("sessions/{name}") })?;
+        let bodies = bytes.split_inclusive(|byte| *byte == b'\n');
+        let row = |(line, body): (JournalLine, &[u8])| FactRow {
+            seq: i64::try_from(line.fact.seq).unwrap_or(i64::MAX),
+            body: body.to_vec(),
+        };
+        Ok(lines.into_iter().zip(bodies).map(row).collect())
     }
 }
 

@@ -55,6 +55,7 @@ mod quarantine;
 mod reading;
 mod recall;
 mod recorded_state;
+mod replica;
 mod requests;
 mod resumable;
 mod reverting;
@@ -84,6 +85,8 @@ mod usage;
 mod variables;
 pub mod verify;
 mod weights;
+
+use seal::sha256_bytes;
 
 pub use accounts::{AccountsUnusable, StoredAccounts};
 pub use api_tokens::{API_TOKEN_PREFIX, ApiTokenScope, ApiTokens};
@@ -129,6 +132,7 @@ pub use quarantine::Quarantined;
 pub use reading::{CompactedContent, CompactedMessages, DeletedSession};
 pub use recall::{ConversationScan, ConversationUnreadable};
 pub use recorded_state::{EntryKind, RecordedContent, RecordedState};
+pub use replica::{CacheUse, Replica, export};
 pub use requests::{FoundWork, Records, RequestPosition};
 pub use resumable::{ArrivedCount, ArrivedFile, ArrivingFile, ResumableUpload, UploadInfo};
 pub use seal::sha256;

@@ -322,7 +322,7 @@ impl Home {
                 }
             };
             change(&mut file.projects)?;
-            Ok(TreeChange::write(TreePath::Settings(FILE), &file.bytes(), expect))
+            Ok::<_, StoreError>(TreeChange::write(TreePath::Settings(FILE), &file.bytes(), expect))
         };
         loop {
             match self.commit(&[plan(self)?]) {

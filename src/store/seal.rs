@@ -299,6 +299,11 @@ pub fn sha256(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(&Sha256::digest(bytes))
 }
 
+/// Returns the SHA-256 of bytes.
+pub(super) fn sha256_bytes(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
 fn hex_bytes(text: &[u8]) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     let decoded = base16ct::mixed::decode(text, &mut bytes).ok()?.len();

@@ -1,4 +1,5 @@
-//! The session log: the port through which sessions are stored. It is an enum with one variant for each backend.
+//! The session log: the port through which sessions are stored. It writes the home's folder. If the home is
+//! in a database, what a call changed is stored there before the call returns (see [`super::replica`]).
 //!
 //! One server owns a home at a time. [`SessionLog::claim`] makes this server the owner, and every call that writes takes
 //! the [`Claim`]. After the claim is released or another one is made, a write returns [`StoreError::Fenced`] and changes
@@ -73,11 +74,15 @@ impl SessionLog {
     pub async fn claim(&self) -> Result<ClaimedHome, StoreError> {
         match self {
             Self::Folder(home) => {
-                blocking(home, |home| {
+                let claimed = blocking(home, |home| {
                     home.settle_captures()?;
                     Ok(ClaimedHome { unsettled: home.unsettled_sessions()?, claim: home.fence().new_claim() })
                 })
-                .await
+                .await?;
+                if let Some(replica) = home.replica() {
+                    replica.store_changes(home).await?;
+                }
+                Ok(claimed)
             }
         }
     }
@@ -93,7 +98,11 @@ impl SessionLog {
                     home.fence().void(claim);
                     Ok(())
                 })
-                .await
+                .await?;
+                match home.replica() {
+                    Some(replica) => replica.release(home).await,
+                    None => Ok(()),
+                }
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The writer of one session: an enum with one variant for each backend, like the session log that makes it.
+//! The writer of one session. Facts of a home in a database are stored there first.
 
 use std::sync::Arc;
 
@@ -7,6 +7,8 @@ use super::error::StoreError;
 use super::fence::{Claim, blocking};
 use super::home::Home;
 use super::journal::{Durability, Journal};
+use super::postgres::FactRow;
+use super::replica::Replica;
 use super::sessions::RecordVersion;
 use crate::domain::{Fact, Session, SessionId};
 
@@ -23,6 +25,8 @@ pub struct JournalWriter {
     /// Absent before the first fact, and while a blocking task writes it.
     journal: Option<Journal>,
     is_sound: bool,
+    /// The session's file that was written when the database did not store it.
+    unstored: Option<RecordVersion>,
 }
 
 impl SessionWriter {
@@ -71,10 +75,13 @@ impl SessionWriter {
 
 impl JournalWriter {
     pub(super) fn new(home: Home, claim: Claim, id: SessionId) -> Self {
-        Self { home, claim, id, journal: None, is_sound: true }
+        Self { home, claim, id, journal: None, is_sound: true, unstored: None }
     }
 
     async fn append(&mut self, facts: &[Fact], durability: Durability) -> Result<(), StoreError> {
+        if let Some(replica) = self.home.replica().cloned() {
+            return self.append_to(&replica, facts, durability).await;
+        }
         let mut journal = self.take_journal();
         let facts = journal.encode(facts);
         let (journal, written) = match durability {
@@ -99,11 +106,36 @@ impl JournalWriter {
         written
     }
 
+    /// Appends facts to the database behind the home, then to the journal, which needs no sync then.
+    async fn append_to(&mut self, replica: &Replica, facts: &[Fact], durability: Durability) -> Result<(), StoreError> {
+        drop(self.home.fence().hold(self.claim)?);
+        let mut journal = self.take_journal();
+        let encoded = journal.encode(facts);
+        let rows: Vec<FactRow> = facts.iter().zip(encoded.lines()).map(|(fact, line)| row(fact, line)).collect();
+        // Until the outcome is known, also if nobody waits for it any more.
+        self.is_sound = false;
+        let start = journal.begin()?;
+        let appended = replica
+            .append((&self.id, start), (&rows, durability), || journal.append_encoded(&encoded, Durability::Buffered))
+            .await;
+        match &appended {
+            Ok(()) => self.is_sound = journal.is_sound(),
+            Err(StoreError::Fenced) => {
+                self.is_sound = true;
+                self.home.fence().void(self.claim);
+            }
+            Err(_) => {}
+        }
+        self.journal = Some(journal);
+        appended
+    }
+
     async fn checkpoint(
         &mut self,
         session: Arc<Session>,
         known: Option<RecordVersion>,
     ) -> Result<RecordVersion, StoreError> {
+        let known = self.unstored.take().or(known);
         let mut journal = self.take_journal();
         let (claim, id) = (self.claim, self.id.clone());
         let (journal, written) = blocking(&self.home, move |home| {
@@ -115,12 +147,22 @@ impl JournalWriter {
             Ok((journal, written))
         })
         .await?;
-        self.is_sound = journal.is_sound();
+        let is_sound = journal.is_sound();
         self.journal = Some(journal);
+        if let (Ok(version), Some(replica)) = (&written, self.home.replica()) {
+            self.unstored = Some(*version);
+            replica.store_changes(&self.home).await?;
+            self.unstored = None;
+        }
+        self.is_sound = is_sound;
         written
     }
 
     fn take_journal(&mut self) -> Journal {
         self.journal.take().unwrap_or_else(|| Journal::new(&self.home, &self.id, None))
     }
+}
+
+fn row(fact: &Fact, line: &[u8]) -> FactRow {
+    FactRow { seq: i64::try_from(fact.seq).unwrap_or(i64::MAX), body: line.to_vec() }
 }

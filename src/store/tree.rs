@@ -1,5 +1,5 @@
-//! The tree: the port through which the files of a home are changed. It is an enum with one variant for each backend. Files
-//! are read from the folder on this machine, which holds all of them or is a cache.
+//! The tree: the port through which the files of a home are changed. Files are read from the folder on
+//! this machine. If the home is in a database, what a call changed is stored there before the call returns.
 //!
 //! Every call that writes takes the [`Claim`] of [`SessionLog::claim`](super::SessionLog::claim); with a void claim it
 //! returns [`StoreError::Fenced`] and changes nothing.

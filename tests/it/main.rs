@@ -102,6 +102,7 @@ mod pictures;
 mod pinned;
 mod postgres;
 mod postgres_db;
+mod postgres_home;
 mod power_cut;
 mod project;
 mod project_files_added;

@@ -7,10 +7,12 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
-use tokio::sync::OnceCell;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, OnceCell};
 use tokio_postgres::NoTls;
 
 use crate::world::eventually;
@@ -140,5 +142,76 @@ impl TestDatabase {
     /// Runs statements in this database, as another program would.
     pub async fn execute(&self, sql: &str) {
         execute(self.port, &self.name, sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+}
+
+/// A proxy in front of the database, whose connections a test can break.
+pub struct PgProxy {
+    pub port: u16,
+    state: Arc<Fault>,
+}
+
+#[derive(Default)]
+struct Fault {
+    /// Whether connections are refused, and those that are open are closed.
+    is_down: AtomicBool,
+    changed: Notify,
+    /// How many answers are swallowed, each with its connection.
+    cut: AtomicU32,
+}
+
+impl PgProxy {
+    pub async fn to(database: u16) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (port, state) = (listener.local_addr().unwrap().port(), Arc::new(Fault::default()));
+        let fault = state.clone();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(pass_on(client, database, fault.clone()));
+            }
+        });
+        Self { port, state }
+    }
+
+    /// Closes all connections and refuses new ones, or accepts them again.
+    pub fn set_down(&self, is_down: bool) {
+        self.state.is_down.store(is_down, Ordering::SeqCst);
+        self.state.changed.notify_waiters();
+    }
+
+    /// Lets the next request through and swallows its answer, with the connection.
+    pub fn cut_next_answer(&self) {
+        self.state.cut.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The number of answers that are still to be swallowed.
+    pub fn cuts_left(&self) -> u32 {
+        self.state.cut.load(Ordering::SeqCst)
+    }
+}
+
+async fn pass_on(client: TcpStream, database: u16, fault: Arc<Fault>) -> std::io::Result<()> {
+    if fault.is_down.load(Ordering::SeqCst) {
+        return Ok(());
+    }
+    let server = TcpStream::connect(("127.0.0.1", database)).await?;
+    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+        (client.into_split(), server.into_split());
+    let answers = async {
+        let mut bytes = vec![0; 64 << 10];
+        loop {
+            let read = from_server.read(&mut bytes).await?;
+            if read == 0
+                || fault.cut.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+            {
+                return std::io::Result::Ok(());
+            }
+            to_client.write_all(&bytes[..read]).await?;
+        }
+    };
+    tokio::select! {
+        passed = tokio::io::copy(&mut from_client, &mut to_server) => passed.map(drop),
+        passed = answers => passed,
+        () = fault.changed.notified() => Ok(()),
     }
 }

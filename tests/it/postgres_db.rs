@@ -319,23 +319,36 @@ async fn postgres_downgrade_to_plain_text_is_refused() {
 }
 
 #[tokio::test]
-async fn postgres_home_in_a_database_is_refused_for_now() {
+async fn postgres_server_starts_on_migrated_database_only() {
+    let Some(server) = postgres().await else { return };
+    let database = server.database().await;
+    let fields =
+        format!("db_host: 127.0.0.1\ndb_port: {}\ndb_user: miniclaw\ndb_password: {PASSWORD}\n", database.port);
     for config in [
-        format!("store: {{postgres: 'postgres://miniclaw:{PASSWORD}@127.0.0.1:1/d'}}\n"),
-        format!(
-            "db_type: postgresql\ndb_host: 127.0.0.1\ndb_port: 1\ndb_user: miniclaw\ndb_password: {PASSWORD}\ndb_name: d\n"
-        ),
+        format!("store: {{postgres: '{}'}}\n", database.url("")),
+        format!("db_type: postgresql\n{fields}db_name: {}\n", database.name),
     ] {
         let world = World::new(script([])).await;
         world.write("config.yml", &config);
-        let home = world.home();
-        let said = Said::of(&world.run(&["serve", "--port", "0", "--home", home.to_str().unwrap()]).await);
-        assert_eq!(said.code, 78, "{}", said.err);
-        assert!(said.err.contains("miniclaw@127.0.0.1:1/d") && said.err.contains("kept in files"), "{}", said.err);
-        let doctor = Said::of(&world.run(&["doctor", "--home", home.to_str().unwrap()]).await);
-        assert!(doctor.out.contains("names a database"), "{}", doctor.out);
+        let said = serve(&world).await;
+        assert!(said.code == 78 && said.err.contains("cache_is_a_home"), "{}", said.err);
+        std::fs::remove_dir_all(world.path("workspace")).unwrap();
+        let said = serve(&world).await;
+        assert!(said.code == 78 && said.err.contains("database_not_migrated"), "{}", said.err);
+        assert!(!world.path("workspace").exists(), "a refused start makes no home");
+        world.write("config.yml", config.replace(&database.port.to_string(), "1"));
+        let said = serve(&world).await;
+        assert!(said.code == 78 && said.err.contains("database_unreachable"), "{}", said.err);
     }
+    let several = World::new(script([])).await.with_env("MINICLAW_JWT_SECRET", "0123456789abcdef0123456789abcdef");
+    several.write("config.yml", format!("auth_mode: multi\nstore: {{postgres: '{}'}}\n", database.url("")));
+    let said = serve(&several).await;
+    assert!(said.code == 78 && said.err.contains("one person only"), "{}", said.err);
     let world = World::new(script([])).await;
     let said = db(&world, "status").await;
     assert!(said.code == 1 && said.err.contains("names no database"), "{}", said.err);
+}
+
+async fn serve(world: &World) -> Said {
+    Said::of(&world.run(&["serve", "--port", "0", "--home", world.home().to_str().unwrap()]).await)
 }

@@ -91,6 +91,10 @@ impl Database {
         schema::migrate(&mut self.client).await
     }
 
+    pub(super) fn into_client(self) -> Client {
+        self.client
+    }
+
     async fn look(&self) -> Result<DatabaseInfo, DatabaseError> {
         let row = self
             .client

@@ -1,6 +1,7 @@
 //! Why a database cannot be used: one variant, with a code, for each thing that somebody can do about it.
 
 use std::error::Error;
+use std::path::PathBuf;
 
 use tokio_postgres::error::SqlState;
 
@@ -61,6 +62,26 @@ pub enum DatabaseError {
     NotAllowed { reason: String },
     #[error("another `miniclaw db migrate` is under way; try again when it has ended")]
     MigrationUnderWay,
+    #[error("the connection to PostgreSQL was lost: {reason}. Nothing is confirmed until it is back; try again then")]
+    Interrupted { reason: String },
+    /// This start of the server does not own the home any more.
+    #[error("another server has taken this home over; nothing was stored")]
+    Fenced,
+    #[error("a newer miniclaw wrote the home in the database; update miniclaw")]
+    NewerHome,
+    #[error("the database already contains a home; use an empty database, or remove that home first")]
+    NotEmpty,
+    #[error(
+        "{} is a home of its own, and `store` in config.yml would replace its files by those of the database. Store it with \
+         `miniclaw import`, or name an empty folder", folder.display()
+    )]
+    CacheIsHome { folder: PathBuf },
+    #[error(
+        "the files of this home were deleted under the running server; start it again, and the database brings them back"
+    )]
+    CacheGone,
+    #[error("the database has damaged data ({what}); restore it from a backup")]
+    Damaged { what: String },
     #[error("PostgreSQL failed while {doing}: {reason}")]
     Failed { doing: &'static str, reason: String },
 }
@@ -83,6 +104,13 @@ impl DatabaseError {
             Self::NotDurable { .. } => "database_not_durable",
             Self::NotAllowed { .. } => "database_not_allowed",
             Self::MigrationUnderWay => "database_migrating",
+            Self::Interrupted { .. } => "database_interrupted",
+            Self::Fenced => "fenced",
+            Self::NewerHome => "database_home_newer",
+            Self::NotEmpty => "database_not_empty",
+            Self::CacheIsHome { .. } => "cache_is_a_home",
+            Self::CacheGone => "cache_gone",
+            Self::Damaged { .. } => "database_damaged",
             Self::Failed { .. } => "database_failed",
         }
     }
@@ -111,14 +139,25 @@ impl DatabaseError {
                 Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => Self::ReadOnly,
                 Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => Self::NotAllowed { reason },
                 Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => Self::MigrationUnderWay,
-                _ => Self::Failed { doing, reason },
+                Some(code) if !is_passing(code) => Self::Failed { doing, reason },
+                _ => Self::Interrupted { reason },
             }
         }
+    }
+
+    /// Whether the same may succeed a little later.
+    pub(super) fn is_transient(&self) -> bool {
+        matches!(self, Self::Interrupted { .. } | Self::Unreachable { .. })
     }
 
     pub(super) fn tls(at: String, error: &TlsUnusable) -> Self {
         Self::Encryption { at, reason: error.to_string() }
     }
+}
+
+/// Whether an error of the server passes by itself: it starts, stops, is full, or two transactions were in each other's way.
+fn is_passing(code: &SqlState) -> bool {
+    ["08", "40", "53", "57P"].iter().any(|class| code.code().starts_with(class))
 }
 
 fn is_login(code: &SqlState) -> bool {

@@ -5,10 +5,17 @@
 mod address;
 mod connection;
 mod error;
+mod home_rows;
 mod schema;
+mod stored_home;
 mod tls;
 
 pub use address::{BadAddress, DatabaseAddress, DatabaseLogin};
 pub use connection::{Database, DatabaseInfo, LossPolicy};
 pub use error::DatabaseError;
+pub use home_rows::{
+    Claimable, ClaimedRows, FactDurability, FactRow, FileCommit, FileRow, HomeRows, OWN_HOME, Piece, PieceHash,
+    RowKind, SessionFacts,
+};
 pub use schema::{AppliedMigration, SchemaState, latest_version};
+pub use stored_home::StoredHome;

@@ -1,0 +1,77 @@
+//! Reading what a database has of a home.
+
+use tokio_postgres::Client;
+use uuid::Uuid;
+
+use super::address::DatabaseAddress;
+use super::connection::Database;
+use super::error::DatabaseError;
+use super::home_rows::{FactRow, FileRow, PieceHash, RowKind, SessionFacts};
+
+/// What is stored of a home, read at one moment.
+pub struct StoredHome {
+    home: Uuid,
+    client: Client,
+}
+
+impl StoredHome {
+    /// # Errors
+    /// Returns why the database cannot be used.
+    pub async fn open(address: &DatabaseAddress, home: Uuid) -> Result<Self, DatabaseError> {
+        let database = Database::connect(address).await?;
+        database.schema().await?.require_latest()?;
+        let client = database.into_client();
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        client.batch_execute(begin).await.map_err(DatabaseError::doing("reading the home"))?;
+        Ok(Self { home, client })
+    }
+
+    /// Returns all files, folders and links, each folder before what is in it.
+    pub async fn files(&self) -> Result<Vec<FileRow>, DatabaseError> {
+        let find = "SELECT path, kind, mode, size, modified, pieces FROM files WHERE home_id = $1 ORDER BY path";
+        let found = self.client.query(find, &[&self.home]).await.map_err(DatabaseError::doing("reading files"))?;
+        found.iter().map(file_row).collect()
+    }
+
+    /// Returns all facts, session by session, in their order.
+    pub async fn facts(&self) -> Result<Vec<SessionFacts>, DatabaseError> {
+        let find = "SELECT session_id, seq, body FROM facts WHERE home_id = $1 ORDER BY session_id, home_no";
+        let found = self.client.query(find, &[&self.home]).await.map_err(DatabaseError::doing("reading facts"))?;
+        let mut sessions: Vec<SessionFacts> = Vec::new();
+        for row in &found {
+            let (session, fact) = (row.get::<_, &str>(0), FactRow { seq: row.get(1), body: row.get(2) });
+            match sessions.last_mut().filter(|last| last.session == session) {
+                Some(last) => last.facts.push(fact),
+                None => sessions.push(SessionFacts { session: session.to_owned(), facts: vec![fact] }),
+            }
+        }
+        Ok(sessions)
+    }
+
+    /// Returns one piece as it is stored; `None` if it is missing.
+    pub async fn piece(&self, sha256: &PieceHash) -> Result<Option<Vec<u8>>, DatabaseError> {
+        let find = "SELECT bytes FROM pieces WHERE home_id = $1 AND sha256 = $2";
+        let found = self.client.query_opt(find, &[&self.home, &&sha256[..]]).await;
+        Ok(found.map_err(DatabaseError::doing("reading a piece of a file"))?.map(|row| row.get(0)))
+    }
+}
+
+fn file_row(row: &tokio_postgres::Row) -> Result<FileRow, DatabaseError> {
+    let damaged = || DatabaseError::Damaged { what: String::from_utf8_lossy(row.get(0)).into_owned() };
+    let kind = match row.get::<_, i16>(1) {
+        0 => RowKind::Folder,
+        1 => RowKind::File,
+        2 => RowKind::Link,
+        _ => return Err(damaged()),
+    };
+    let pieces: Vec<&[u8]> = row.get(5);
+    let pieces: Result<Vec<PieceHash>, _> = pieces.into_iter().map(PieceHash::try_from).collect();
+    Ok(FileRow {
+        path: row.get(0),
+        kind,
+        mode: u32::try_from(row.get::<_, i32>(2)).map_err(|_| damaged())?,
+        size: u64::try_from(row.get::<_, i64>(3)).map_err(|_| damaged())?,
+        modified: row.get(4),
+        pieces: pieces.map_err(|_| damaged())?,
+    })
+}

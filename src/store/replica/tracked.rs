@@ -1,0 +1,105 @@
+//! Which files of a home are kept in a database: those that people, tools and sessions need. Caches, records of requests, and what
+//! belongs to a machine (config.yml, `.env`, the lock) are not.
+
+use crate::store::atomic;
+
+/// Files at the top of a home.
+const FILES: [&str; 9] = [
+    "api-tokens.json",
+    "config.json",
+    "mcp.json",
+    "project-members.json",
+    "project-secrets.json",
+    "projects.json",
+    "providers.json",
+    "session-key.json",
+    "trusted.json",
+];
+/// Folders that are kept with everything in them, but for [`LEFT_OUT`].
+const FOLDERS: [&str; 11] = [
+    "knowledge",
+    "memory",
+    "scratch",
+    "sessions",
+    "skills",
+    "storage/deleted_projects",
+    "storage/mcp-sign-ins",
+    "storage/quarantine",
+    "storage/trash",
+    "storage/trusted",
+    "workspace",
+];
+/// The folders of projects are kept, too.
+const PROJECTS: &str = "workspaces";
+/// Paths in these folders that are not kept.
+const LEFT_OUT: [&str; 3] = ["sessions/.lock", "sessions/found", "sessions/requests"];
+/// Journals are kept as facts.
+const JOURNAL: &str = ".journal";
+
+/// Returns the paths that are kept with everything in them.
+pub(super) fn roots() -> impl Iterator<Item = &'static str> {
+    FILES.into_iter().chain(FOLDERS).chain([PROJECTS])
+}
+
+/// Whether a path is kept, if its folder is. `path` is relative to the home.
+pub(super) fn is_kept(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    let is_left_out = LEFT_OUT.iter().any(|left_out| left_out.as_bytes() == path);
+    let is_temporary = name.starts_with(b".") && name.ends_with(atomic::TEMP.as_bytes());
+    !is_left_out && !is_temporary && !is_journal(path)
+}
+
+/// Whether a path of a database may be written to a home.
+pub(super) fn may_be_written(path: &[u8]) -> bool {
+    let is_plain =
+        path.split(|byte| *byte == b'/').all(|part| !matches!(part, b"" | b"." | b"..") && !part.contains(&0));
+    let is_below = roots().any(|root| {
+        let rest = path.strip_prefix(root.as_bytes());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    });
+    let ancestors = (0..path.len()).filter(|at| path[*at] == b'/').map(|at| &path[..at]);
+    is_plain && is_below && ancestors.chain([path]).all(is_kept)
+}
+
+fn is_journal(path: &[u8]) -> bool {
+    let name = path.strip_prefix(b"sessions/");
+    name.is_some_and(|name| !name.contains(&b'/') && name.ends_with(JOURNAL.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_machine_and_caches_are_not_kept() {
+        for kept in [
+            "workspace/SOUL.md",
+            "sessions/s.json",
+            "sessions/archive/deleted/s.journal",
+            "config.json",
+            "workspaces/a/.git/config",
+            "workspaces",
+            "scratch/x.journal",
+        ] {
+            assert!(may_be_written(kept.as_bytes()), "{kept}");
+        }
+        for left in [
+            "config.yml",
+            ".env",
+            "sessions/.lock",
+            "sessions/s.journal",
+            "sessions/requests/s/1.json",
+            "storage/retrieval/x",
+            "storage",
+            "workspace/../.env",
+            "/etc/passwd",
+            "workspace//x",
+            "workspace/.x.miniclaw-tmp",
+            "workspacex",
+            "",
+            "workspace/a\0b",
+        ] {
+            assert!(!may_be_written(left.as_bytes()), "{left}");
+        }
+    }
+}
