@@ -79,7 +79,7 @@ test-rust: frontend/dist/index.html embedder ## Tests of the server, and of the 
 	python3 scripts/test_get_model.py
 	TOOLS="$(abspath $(TARGET))/tools/postgres" python3 scripts/test_get_postgres.py
 	python3 scripts/test_release.py Packed
-	cargo test --locked
+	MINICLAW_POSTGRES_BIN="$(abspath $(TARGET))/tools/postgres/bin" cargo test --locked
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked -p miniclaw-embed --test use_multilingual
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder universal_sentence_encoder
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run e2e

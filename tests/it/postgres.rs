@@ -78,6 +78,19 @@ fn command(program: &Path) -> Command {
     command
 }
 
+/// Returns these programs, or a copy in `folder` if they are in a folder that is closed to the user that runs them.
+fn reachable(bin: &Path, folder: &Path) -> PathBuf {
+    let runs = command(&bin.join("initdb")).arg("--version").output().is_ok_and(|output| output.status.success());
+    if runs {
+        return bin.to_owned();
+    }
+    // The programs find their libraries by a path from where they really are.
+    let all = bin.parent().unwrap();
+    let copied = Command::new("cp").arg("-a").arg(all).arg(folder.join("programs")).status().unwrap();
+    assert!(copied.success(), "copying {}", all.display());
+    folder.join("programs").join(bin.file_name().unwrap())
+}
+
 fn give(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     if is_root() {
@@ -89,6 +102,7 @@ impl Postgres {
     async fn start(bin: &Path) -> Self {
         let folder = tempfile::Builder::new().prefix("miniclaw-postgres-").tempdir().unwrap().keep();
         give(&folder, 0o700);
+        let bin = &reachable(bin, &folder);
         let password = folder.join("password");
         std::fs::write(&password, PASSWORD).unwrap();
         give(&password, 0o600);
