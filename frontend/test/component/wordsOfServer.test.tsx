@@ -115,7 +115,7 @@ it('the source of a model is translated, except for file names', async () => {
   const available = from.map((from, i): ModelCandidate => {
     const id = `m${i}`
     return {
-      ...{ id, model: id, label: id, from },
+      ...{ id, name: id, model: id, label: id, from },
       ...{ provider: 'p', context_window: 1, thinking: false, vision: false },
     }
   })

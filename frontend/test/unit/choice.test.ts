@@ -7,7 +7,7 @@ import { emptyThread } from '@/thread/model'
 import { historyAt } from './frames'
 
 const candidate = (id: string, thinking = false): ModelCandidate => ({
-  ...{ id, thinking, provider: id.split('/')[0] ?? '', model: id.split('/')[1] ?? '', label: id },
+  ...{ id, name: id, thinking, provider: id.split('/')[0] ?? '', model: id.split('/')[1] ?? '', label: id },
   ...{ from: '.env', context_window: 1, vision: false },
 })
 const models: Models = {
