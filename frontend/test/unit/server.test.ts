@@ -257,6 +257,7 @@ const EXCUSED: Record<string, string> = {
   cross_site: 'the page calls its own origin',
   no_such_endpoint: 'the page calls what the schema has',
   no_text: 'the page offers to pin only what has text',
+  not_in_profile: 'of programs: the page changes a password where it asks for the current one',
   not_form: 'the client sends a form',
   not_json: 'the client sends JSON',
   too_many: 'the page does not count the tokens of several files',
