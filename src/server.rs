@@ -88,7 +88,7 @@ pub enum StartRefused {
     #[error("the home cannot be kept in the database ({code}): {0}", code = .0.code())]
     Database(Box<DatabaseError>),
     #[error(
-        "a database can keep the home of one person only, so far; remove `store` from config.yml, or auth_mode: multi"
+        "a database can keep the home of one person only, so far; remove `store` or the db_ fields from config.yml, or auth_mode: multi"
     )]
     DatabaseForSeveral,
 }
