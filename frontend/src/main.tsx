@@ -39,9 +39,10 @@ function start(page: HTMLElement) {
   takeSignIn()
   // The history is loaded first: it contains the event id from which the stream resumes.
   const opened = /^\/s\/([^/]+)/.exec(location.pathname)?.[1]
-  void knock(askStatus)
-    .then(() => (opened ? loadThread(decodeURIComponent(opened)) : null))
-    .then(connectEvents)
+  // It counts as being loaded from now on; its request waits until the server has let this browser in.
+  const entered = knock(askStatus)
+  const loaded = opened ? loadThread(decodeURIComponent(opened)) : entered.then(() => null)
+  void loaded.then(connectEvents)
 
   const place = placeInAddress(location.search)
   if (place) void openPassage(place)
