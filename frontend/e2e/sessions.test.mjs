@@ -260,7 +260,7 @@ test('the list is sorted and filtered, and its groups have dates', async ({ app,
   await shot(page, 'sessions-by-title')
   await arrange('Approval needed')
   await sidebar(page).getByText('No conversation matches “Approval needed”.').waitFor()
-  await sidebar(page).getByRole('button', { name: 'All conversations' }).click()
+  await sidebar(page).getByRole('button', { name: 'All conversations', exact: true }).click()
   await old.waitFor()
   await arrange('Latest activity first')
 })
