@@ -166,9 +166,17 @@ impl Home {
         }
         let bytes = self.sessions_dir().read(&name).map_err(gone)?;
         let own = self.seal().verify(MacKind::Session, id.as_str(), &bytes);
-        let session = session_file::parse_foreign(&bytes, clock::now());
-        let session = session.map_err(|_| ConversationUnreadable::Damaged)?;
-        if session.is_newer() { Err(ConversationUnreadable::Newer) } else { Ok((session, own)) }
+        let lenient = session_file::parse_foreign(&bytes, clock::now());
+        let lenient = lenient.map_err(|_| ConversationUnreadable::Damaged)?;
+        if lenient.is_newer() {
+            return Err(ConversationUnreadable::Newer);
+        }
+        if !own {
+            return Ok((lenient, false));
+        }
+        // A lenient reading may drop what taints a conversation, and a file of this home is not tainted for being foreign.
+        let strict = session_file::parse(&bytes, clock::now()).map_err(|_| ConversationUnreadable::Damaged)?;
+        Ok((strict, true))
     }
 
     fn with_compacted(&self, id: &SessionId, session: Session, mut own: bool) -> ConversationRecord {
@@ -197,6 +205,8 @@ fn mix(start: u64, meta: &Metadata) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Taint;
+    use serde_json::json;
     use std::fs;
 
     fn id(id: &str) -> SessionId {
@@ -263,5 +273,26 @@ mod tests {
         fs::write(folder.path().join("sessions/a.json"), text).unwrap();
         let record = home.stored_conversation(&id("a")).unwrap();
         assert!(record.is_excluded() && !record.own && record.session.messages.len() == 1);
+    }
+
+    #[test]
+    fn signed_file_with_an_unknown_word_is_damaged() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let keep = |name: &str, stopped_by: &str| {
+            let message = json!({"role": "assistant", "content": "hi", "stopped_by": stopped_by});
+            let session = json!({"messages": [message], "taint": [{"from": "outside"}]});
+            let text = format!("{session:#}\n");
+            let signed = home.seal().sign(MacKind::Session, name, text.into_bytes());
+            fs::write(folder.path().join(format!("sessions/{name}.json")), signed).unwrap();
+        };
+        keep("known", "person");
+        let record = home.stored_conversation(&id("known")).unwrap();
+        assert!(record.own && record.session.taint == [Taint::Outside]);
+        keep("unknown", "moon");
+        let why = home.stored_conversation(&id("unknown")).map(|record| record.own).unwrap_err();
+        assert_eq!(why.to_string(), "its file is damaged");
+        let why = home.current_conversation(&id("unknown")).map(|record| record.own).unwrap_err();
+        assert_eq!(why.to_string(), "its file is damaged");
     }
 }
