@@ -307,36 +307,35 @@ impl Engine {
         Ok(SessionSummary::of(id, &view.session))
     }
 
-    /// Deletes a deleted session permanently.
+    /// Deletes a deleted session permanently, and the indexes of conversations, which may hold its words.
+    ///
+    /// # Errors
+    /// Returns an error, and keeps the session, if the indexes cannot be removed.
     pub async fn purge(&self, id: &SessionId) -> Result<(), EngineError> {
         let turn = self.turns.of(id).await;
-        if !self.move_session(turn, id, Move::Purge).await? {
-            return Err(EngineError::NoSession(id.clone()));
-        }
-        let conversations = self.tenant.conversations.clone();
-        match tokio::task::spawn_blocking(move || conversations.clear()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "the index of conversations may still hold what was deleted for ever")
-            }
-            Err(error) => tracing::warn!(%error, "the index of conversations could not be removed"),
-        }
-        Ok(())
+        let purged = self.move_session(turn, id, Move::Purge(Indexing::Possible)).await?;
+        if purged { Ok(()) } else { Err(EngineError::NoSession(id.clone())) }
     }
 
     /// Moves a session's record; returns `false` if there is none. Holds the lock until it is moved, even if the
     /// requester disconnects.
     async fn move_session(&self, turn: OpeningLock, id: &SessionId, how: Move) -> Result<bool, EngineError> {
         let (log, claim, id) = (self.tenant.log.clone(), self.tenant.claim, id.clone());
+        let conversations = self.tenant.conversations.clone();
         let moving = tokio::spawn(async move {
             let _turn = turn;
-            match how {
+            if how == Move::Purge(Indexing::Possible) && log.has_deleted(&id).await? {
+                // First, so that a crash in between leaves no word of it: an index that is made anew does not have it.
+                blocking(move || conversations.clear()).await?;
+            }
+            let moved = match how {
                 Move::Delete => log.delete(claim, &id).await,
                 Move::Restore => log.restore(claim, &id).await,
-                Move::Purge => log.purge(claim, &id).await,
-            }
+                Move::Purge(_) => log.purge(claim, &id).await,
+            };
+            Ok::<_, EngineError>(moved?)
         });
-        Ok(moving.await.map_err(|_| EngineError::Internal("the moving of a session was cut off"))??)
+        moving.await.map_err(|_| EngineError::Internal("the moving of a session was cut off"))?
     }
 
     /// Stops all runs and writes everything to disk. Later requests are refused.
@@ -393,11 +392,18 @@ impl Engine {
 }
 
 /// What happens to a session's record.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Move {
     Delete,
     Restore,
-    Purge,
+    Purge(Indexing),
+}
+
+/// Whether the indexes of conversations may hold a session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Indexing {
+    Possible,
+    Never,
 }
 
 async fn close(handle: &mpsc::Sender<Command>, closing: Closing) {

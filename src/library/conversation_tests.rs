@@ -157,9 +157,15 @@ fn purge_leaves_no_word_in_the_index() {
     let library = library(&home, IndexStorage::OnDisk);
     write(folder.path(), "s", &json!({"messages": [message("q1", "Penguins swim.")]}));
     assert_eq!(found(&library, "penguins").len(), 1);
+    let cache = |name: &str| folder.path().join("storage/retrieval").join(name);
+    let vectors = ["conversations-model.vectors", "conversations-model.tokens", "conversations-model.tokens.next"];
+    for name in vectors.into_iter().chain(["knowledge-model.vectors"]) {
+        fs::write(cache(name), "x").unwrap();
+    }
     fs::remove_file(folder.path().join("sessions/s.json")).unwrap();
     library.clear().unwrap();
-    assert!(!folder.path().join("storage/retrieval/conversations").exists());
+    assert!(!cache("conversations").exists() && vectors.iter().all(|name| !cache(name).exists()));
+    assert!(cache("knowledge-model.vectors").exists(), "it is of other texts");
     assert_eq!(found(&library, "penguins"), []);
 }
 

@@ -14,7 +14,7 @@ use crate::heap;
 use crate::retrieval::extract::{Document, Format, Unreadable};
 use crate::retrieval::index::fingerprint;
 use crate::retrieval::{FolderIndex, Listed};
-use crate::store::ConversationUnreadable;
+use crate::store::{ConversationUnreadable, StoreError};
 
 const HEAD: &str = "head";
 
@@ -192,19 +192,24 @@ impl Library {
         index.as_ref().map_or(0, |index| index.files().filter(|file| file.problem.is_some()).count())
     }
 
-    /// Drops the index, also on disk, so that nothing of a conversation that was deleted for ever is left in it. The next
-    /// search builds it anew.
+    /// Drops the index and its vectors, also on disk, so that nothing of a conversation that is deleted for ever is left in
+    /// them. The next search builds them anew.
     ///
     /// # Errors
     /// Returns an error if its files cannot be removed.
-    pub fn clear(&self) -> Result<(), LibraryError> {
+    pub fn clear(&self) -> Result<(), StoreError> {
         let mut seen = self.lock(&self.seen);
         let mut index = self.lock(&self.index);
+        // Held until the files are removed, so that no vectors that are being made bring them back.
+        let (mut store, mut pieces) = (self.lock(&self.store), self.lock(&self.pieces));
         seen.indexed = false;
-        *index = None;
-        let store = self.view().store.clone();
-        self.show(None, store);
-        Ok(self.home.caches().clear_folder(&self.cache_prefix())?)
+        (*index, *store) = (None, None);
+        pieces.forget();
+        self.show(None, None);
+        let (caches, name) = (self.home.caches(), self.cache_prefix());
+        // A merge that is being stopped may still write into the folder.
+        caches.clear_folder(&name).or_else(|_| caches.clear_folder(&name))?;
+        caches.remove_all(&format!("{name}-"))
     }
 }
 

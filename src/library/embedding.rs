@@ -176,6 +176,8 @@ impl Library {
             library.make_pieces();
             heap::trim_heap();
             drop(running);
+            // So that what is cleared meanwhile is not shown again.
+            let _index = library.lock(&library.index);
             let view = library.view();
             library.show(view.snapshot.clone(), view.store.clone());
         });
@@ -242,13 +244,18 @@ impl Library {
             let keys = snapshot.keys().map(|(_, key)| key);
             store.read().copy(keys, self.home.caches().file(&next)?, &store.model.id)?
         };
+        let mut opened = self.lock(&self.store);
+        if !opened.as_ref().is_some_and(|used| Arc::ptr_eq(used, store)) {
+            // They were cleared meanwhile.
+            return Ok(self.home.caches().remove_all(&next)?);
+        }
         self.home.caches().rename(&next, &name)?;
         let store = Arc::new(Store {
             model: store.model.clone(),
             embedder: store.embedder.clone(),
             vectors: RwLock::new(fresh),
         });
-        *self.lock(&self.store) = Some(store.clone());
+        *opened = Some(store.clone());
         self.show(Some(snapshot), Some(store));
         Ok(())
     }

@@ -22,6 +22,13 @@ pub(super) struct Pieces {
     failed: Option<ModelFailure>,
 }
 
+impl Pieces {
+    /// Drops the model's vectors; the next use opens them again.
+    pub fn forget(&mut self) {
+        self.store = None;
+    }
+}
+
 impl PieceStore {
     fn lacks(&self, snapshot: &IndexSnapshot) -> bool {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +116,7 @@ impl Library {
         }
     }
 
-    fn drop_old_pieces(&self, store: &PieceStore, snapshot: &IndexSnapshot) -> Result<(), EmbedError> {
+    fn drop_old_pieces(&self, store: &Arc<PieceStore>, snapshot: &IndexSnapshot) -> Result<(), EmbedError> {
         let mut tokens = store.tokens.write().unwrap_or_else(PoisonError::into_inner);
         if tokens.len() <= 2 * snapshot.len() + MAX_STALE_VECTORS {
             return Ok(());
@@ -119,6 +126,11 @@ impl Library {
         let file = self.home.caches().file(&next).map_err(|error| kept(&error))?;
         let keys = snapshot.keys().map(|(_, key)| key);
         let fresh = tokens.copy(keys, file, store.embedder.id()).map_err(|error| kept(&error))?;
+        let pieces = self.lock(&self.pieces);
+        if !pieces.store.as_ref().is_some_and(|used| Arc::ptr_eq(used, store)) {
+            // They were cleared meanwhile.
+            return self.home.caches().remove_all(&next).map_err(|error| kept(&error));
+        }
         self.home.caches().rename(&next, &name).map_err(|error| kept(&error))?;
         *tokens = fresh;
         Ok(())

@@ -13,6 +13,7 @@ use crate::domain::{
 };
 use crate::retrieval::search::MAX_HITS;
 use crate::retrieval::wants_words_only;
+use crate::store::StoreError;
 
 /// Maximum characters of one message in a passage: a line of blanks can be as long as its message.
 const MAX_QUOTE: usize = 8_000;
@@ -45,7 +46,7 @@ impl Conversations {
     ///
     /// # Errors
     /// Returns an error if their files cannot be removed.
-    pub fn clear(&self) -> Result<(), LibraryError> {
+    pub fn clear(&self) -> Result<(), StoreError> {
         self.messages.clear()?;
         self.tool_results.clear()
     }

@@ -132,6 +132,10 @@ impl Home {
         Ok(names)
     }
 
+    pub(super) fn has_deleted_session(&self, id: &SessionId) -> bool {
+        self.sessions_dir().is_file(format!("{DELETED}/{id}.json"))
+    }
+
     /// Returns the deleted sessions that can be restored, most recently used first.
     pub(super) fn deleted_sessions(&self) -> Vec<DeletedSession> {
         let Ok(dir) = self.sessions_dir().open_dir(DELETED) else { return Vec::new() };

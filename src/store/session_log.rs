@@ -207,6 +207,14 @@ impl SessionLog {
         }
     }
 
+    /// Returns whether there is a deleted session with that id.
+    pub async fn has_deleted(&self, id: &SessionId) -> Result<bool, StoreError> {
+        let id = id.clone();
+        match self {
+            Self::Folder(home) => blocking(home, move |home| Ok(home.has_deleted_session(&id))).await,
+        }
+    }
+
     /// Permanently removes a deleted session. Returns `false` if there is none.
     pub async fn purge(&self, claim: Claim, id: &SessionId) -> Result<bool, StoreError> {
         let id = id.clone();

@@ -221,3 +221,39 @@ async fn what_is_left_out_is_searched_in_rag_mode() {
     );
     server.settled("s").await;
 }
+
+/// Returns whether any cache of retrieval holds these words.
+fn is_cached(world: &World, words: &[u8]) -> bool {
+    fn holds(path: &std::path::Path, words: &[u8]) -> bool {
+        if path.is_dir() {
+            return std::fs::read_dir(path).unwrap().any(|entry| holds(&entry.unwrap().path(), words));
+        }
+        std::fs::read(path).is_ok_and(|bytes| bytes.windows(words.len()).any(|window| window == words))
+    }
+    holds(&world.path("storage/retrieval"), words)
+}
+
+#[tokio::test]
+async fn purge_clears_the_indexes_before_it_removes_anything() {
+    let replies = [says(["Noted."]), recalls("landlord"), says(["Zelnik."])];
+    let world = World::new(script(replies.into_iter().chain([always(says(["Yes."]))]))).await;
+    let server = world.serve().await;
+    ask(&server, "old", "My landlord is called Zelnikovic.").await;
+    ask(&server, "b", "Who?").await;
+    assert!(result(&world).contains("Zelnikovic"));
+    assert!(world.path("storage/retrieval/conversations").is_dir());
+    server.delete("/api/sessions/old").await.ok();
+    drop(server);
+    // What cannot be removed: the session stays, so that nothing says it is gone while its words are still there.
+    std::fs::remove_dir_all(world.path("storage/retrieval/conversations")).unwrap();
+    world.write("storage/retrieval/conversations", "zelnikovic");
+    let server = world.serve().await;
+    let purge = "/api/sessions/deleted/old";
+    assert_eq!(server.as_page("DELETE", purge, json!({})).await.status(), 500);
+    assert!(world.path("sessions/archive/deleted/old.json").exists());
+    std::fs::remove_file(world.path("storage/retrieval/conversations")).unwrap();
+    world.write("storage/retrieval/conversations-x.vectors", "zelnikovic");
+    server.as_page("DELETE", purge, json!({})).await.ok();
+    assert!(!world.path("sessions/archive/deleted/old.json").exists());
+    assert!(!is_cached(&world, b"zelnikovic"));
+}
