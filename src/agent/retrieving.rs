@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::recorder::Recorder;
 use super::run::{Run, TurnEnd};
 use crate::domain::knowledge::Search;
-use crate::domain::{Event, Hit, MessagePosition, Role, SessionId, StatusKind, WorkId};
+use crate::domain::{Event, Hit, MessagePosition, Role, Session, SessionId, StatusKind, WorkId};
 use crate::library::recall::{RecallQuery, RecalledPassage};
 use crate::library::{DEFAULT_HITS, Library, LibraryError, SearchOptions};
 use crate::prompt::request::{ModelAbilities, NextRequest, RequestLimits, Retrieval};
@@ -16,12 +16,18 @@ use crate::store::Settings;
 use crate::tools::quoted;
 
 /// Returns what will be retrieved for a question that is not sent yet.
-pub fn expected_retrieval(settings: &Settings) -> Retrieval<'static> {
-    match settings {
-        Settings { rag_mode: false, .. } => Retrieval::Off,
-        Settings { rag_conversations: false, .. } => Retrieval::Expected { passages: DEFAULT_HITS, recalled: 0 },
-        Settings { .. } => Retrieval::Expected { passages: DEFAULT_HITS, recalled: DEFAULT_HITS },
+pub fn expected_retrieval(settings: &Settings, session: Option<&Session>) -> Retrieval<'static> {
+    if !settings.rag_mode {
+        return Retrieval::Off;
     }
+    let recalled = if searches_others(settings, session) { DEFAULT_HITS } else { 0 };
+    Retrieval::Expected { passages: DEFAULT_HITS, recalled }
+}
+
+/// Returns whether other conversations are searched for a question of this one. A conversation that is bound to a project has
+/// nothing of others, as it is not offered the tool that searches them.
+fn searches_others(settings: &Settings, session: Option<&Session>) -> bool {
+    settings.rag_conversations && session.is_none_or(|session| session.project_id.is_none())
 }
 
 /// The passages for the question of a run.
@@ -74,7 +80,7 @@ impl Run {
             memory: self.memory.clone(),
             messages: self.conversations.messages.clone(),
             session: self.tasks.session_id.clone(),
-            others: settings.rag_conversations,
+            others: searches_others(&settings, Some(recorder.session())),
             left_out,
         };
         let found = tokio::task::spawn_blocking(move || wanted.search()).await;
@@ -119,7 +125,7 @@ impl Run {
         let session = recorder.session();
         let tools = (self.tasks.tools)(session).await.specs();
         let limits = RequestLimits::new(ModelAbilities::of(endpoint), tools, &self.tokens);
-        let next = NextRequest::assemble(self.sources(recorder, expected_retrieval(settings)), &limits);
+        let next = NextRequest::assemble(self.sources(recorder, expected_retrieval(settings, Some(session))), &limits);
         let named = |(index, id): (usize, &Option<String>)| id.clone().unwrap_or_else(|| format!("m{index}"));
         let left_out = session.messages.iter().take(next.left_out).map(|message| &message.id);
         left_out.enumerate().map(named).collect()

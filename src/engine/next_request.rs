@@ -141,5 +141,6 @@ pub(super) fn shared_prefix(runtime: &Runtime, home: &Home, tools: &Arc<ToolSour
 
 /// Returns the sources of a request before anything was retrieved for it.
 fn sources<'a>(home: &'a Home, session: Option<&'a Session>) -> RequestSources<'a> {
-    RequestSources { home, session, retrieval: expected_retrieval(&home.settings()), attachments: 0, continues: false }
+    let retrieval = expected_retrieval(&home.settings(), session);
+    RequestSources { home, session, retrieval, attachments: 0, continues: false }
 }
