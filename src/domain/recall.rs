@@ -91,6 +91,12 @@ impl ConversationRecord {
         self.session.chosen.not_for_recall
     }
 
+    /// Returns whether the session is deleted for good when a work has ended.
+    pub fn is_discarded(&self) -> bool {
+        let mut programs = self.session.works.iter().filter_map(|work| work.client.as_ref());
+        programs.any(|client| client.discard)
+    }
+
     /// Returns the sources of text from outside in it.
     pub fn taint(&self, kind: TranscriptKind) -> Vec<Taint> {
         let mut sources = self.session.taint.clone();
@@ -104,9 +110,9 @@ impl ConversationRecord {
         sources
     }
 
-    /// Returns the texts of the conversation that can be searched; none if it is excluded from recall.
+    /// Returns the texts of the conversation that can be searched; none if it is excluded from recall, or will be discarded.
     pub fn transcript(&self, kind: TranscriptKind) -> Vec<TranscriptPart> {
-        if self.is_excluded() {
+        if self.is_excluded() || self.is_discarded() {
             return Vec::new();
         }
         let deleted: HashSet<&str> =
@@ -291,6 +297,15 @@ mod tests {
         let entry = json!({"work_id": "w1", "withdrawn_at": 2.0});
         withdrawn.session.withdrawn.push(serde_json::from_value(entry).unwrap());
         assert_eq!(texts(&withdrawn, TranscriptKind::Messages), [("m.0".to_owned(), "And?".to_owned())]);
+    }
+
+    #[test]
+    fn conversation_that_its_program_discards_is_in_no_transcript() {
+        let mut record = conversation();
+        let work = json!({"work_id": "w1", "created_at": 1.0, "client": {"key": "k", "discard": true}});
+        record.session.works.push(serde_json::from_value(work).unwrap());
+        assert!(record.is_discarded());
+        assert_eq!(texts(&record, TranscriptKind::Messages), []);
     }
 
     #[test]

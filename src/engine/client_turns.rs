@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::actor::Command;
-use super::{Engine, EngineError, IfMissing, NewMessage, PublishedItem, View, WatchedWork};
+use super::{Engine, EngineError, IfMissing, Indexing, NewMessage, PublishedItem, View, WatchedWork};
 use crate::clock;
 use crate::domain::client_chain::{ChainPlace, ClientTurn, NextPlace};
 use crate::domain::{ClientResult, Event, Message, Role, Session, SessionId, Taint, UserPrompt, When, Work, WorkId};
@@ -273,8 +273,12 @@ impl Engine {
 
     /// Deletes a session for good: its program did not want it to be kept.
     async fn discard(&self, id: &SessionId) -> Result<(), EngineError> {
+        // What all of its works discard was never indexed.
+        let works = self.view(id).await.map(|view| view.session.works.clone()).unwrap_or_default();
+        let is_discarded = |work: &Arc<Work>| work.client.as_ref().is_some_and(|client| client.discard);
+        let was_never = !works.is_empty() && works.iter().all(is_discarded);
         self.delete(id).await?;
-        self.purge(id).await
+        self.purge_as(id, if was_never { Indexing::Never } else { Indexing::Possible }).await
     }
 
     fn held(self: &Arc<Self>, session_id: SessionId, work: WatchedWork) -> ClientTurnWork {

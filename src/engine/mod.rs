@@ -312,8 +312,12 @@ impl Engine {
     /// # Errors
     /// Returns an error, and keeps the session, if the indexes cannot be removed.
     pub async fn purge(&self, id: &SessionId) -> Result<(), EngineError> {
+        self.purge_as(id, Indexing::Possible).await
+    }
+
+    async fn purge_as(&self, id: &SessionId, indexing: Indexing) -> Result<(), EngineError> {
         let turn = self.turns.of(id).await;
-        let purged = self.move_session(turn, id, Move::Purge(Indexing::Possible)).await?;
+        let purged = self.move_session(turn, id, Move::Purge(indexing)).await?;
         if purged { Ok(()) } else { Err(EngineError::NoSession(id.clone())) }
     }
 

@@ -192,11 +192,17 @@ async fn response_that_is_not_stored_leaves_no_session() {
     let program = Program::new(&server).await;
     let sessions =
         async |server: &Server<'_>| server.get("/api/sessions").await.ok()["sessions"].as_array().unwrap().len();
+    // What is indexed stays: nothing of this conversation was ever in it.
+    world.write("storage/retrieval/conversations/meta.json", "kept");
     let gone = respond(&program, json!({"input": "hi", "store": false})).await;
     assert_eq!((text_of(&gone).as_str(), &gone["store"]), ("Gone.", &json!(false)));
     eventually("the session is deleted", async || sessions(&server).await == 0).await;
     let id = gone["id"].as_str().unwrap();
     eventually("nothing is left", async || program.get(&format!("/v1/responses/{id}")).await.status() == 404).await;
+    let deleted = || std::fs::read_dir(world.path("sessions/archive/deleted")).into_iter().flatten().flatten();
+    let is_session = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().ends_with(".json");
+    eventually("it is purged", async || !deleted().any(is_session)).await;
+    assert_eq!(world.read("storage/retrieval/conversations/meta.json"), "kept");
     // A program that names its conversation goes on in it.
     respond(&program, json!({"input": "hi", "store": false, "prompt_cache_key": "c"})).await;
     respond(&program, json!({"input": "hi", "model": "raw/mock"})).await;
