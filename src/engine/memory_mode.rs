@@ -1,7 +1,7 @@
 //! What each request contains of memory and of past conversations (RAG mode).
 
 use super::{EngineError, Notice, Tenant, blocking};
-use crate::store::Settings;
+use crate::store::{Settings, SettingsChange};
 
 impl Tenant {
     pub async fn retrieval_settings(&self) -> Result<Settings, EngineError> {
@@ -9,14 +9,15 @@ impl Tenant {
         blocking(move || Ok(home.settings())).await
     }
 
-    /// Stores the settings, notifies clients, and prepares for the next question: the index and its embedding model are
-    /// loaded in the background if memory is searched, and the embedded model processes the new prompt.
+    /// Stores a change of the settings, notifies clients, and prepares for the next question: the index and its embedding model are
+    /// loaded in the background if memory is searched, and the embedded model processes the new prompt. Returns the settings after it.
     ///
     /// # Errors
     /// Returns an error if config.json cannot be written.
-    pub async fn set_retrieval_settings(&self, settings: Settings) -> Result<(), EngineError> {
+    pub async fn set_retrieval_settings(&self, change: SettingsChange) -> Result<Settings, EngineError> {
+        self.tree.save_settings(self.claim, change).await?;
+        let settings = self.retrieval_settings().await?;
         let Settings { rag_mode, rag_conversations } = settings;
-        self.tree.save_settings(self.claim, settings).await?;
         self.hub.notice(Notice::ConfigChanged { rag_mode, rag_conversations });
         if rag_mode {
             let (memory, conversations) = (self.memory.clone(), self.conversations.clone());
@@ -28,6 +29,6 @@ impl Tenant {
             });
         }
         self.models.prefix_changed().await;
-        Ok(())
+        Ok(settings)
     }
 }

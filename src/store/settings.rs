@@ -66,6 +66,14 @@ pub struct Settings {
     pub rag_conversations: bool,
 }
 
+/// A change of the settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettingsChange {
+    pub rag_mode: bool,
+    /// `None` leaves it as it is.
+    pub rag_conversations: Option<bool>,
+}
+
 /// Reads a configuration file of a home that need not be open: `config.yml` or `.env`. `None` if there is no such file.
 pub fn config_text(home: &Path, name: &str) -> std::io::Result<Option<String>> {
     match std::fs::read_to_string(home.join(name)) {
@@ -95,11 +103,13 @@ impl Home {
         Settings { rag_mode: is_on("rag_mode"), rag_conversations: is_on("rag_conversations") }
     }
 
-    pub(super) fn settings_change(&self, settings: &Settings) -> Result<Option<TreeChange>, StoreError> {
+    pub(super) fn settings_change(&self, change: SettingsChange) -> Result<Option<TreeChange>, StoreError> {
         self.fields_change(|fields| {
-            fields.insert("rag_mode".to_owned(), Value::Bool(settings.rag_mode));
-            if settings.rag_conversations || fields.contains_key("rag_conversations") {
-                fields.insert("rag_conversations".to_owned(), Value::Bool(settings.rag_conversations));
+            fields.insert("rag_mode".to_owned(), Value::Bool(change.rag_mode));
+            if let Some(on) = change.rag_conversations
+                && (on || fields.contains_key("rag_conversations"))
+            {
+                fields.insert("rag_conversations".to_owned(), Value::Bool(on));
             }
             true
         })
@@ -291,7 +301,7 @@ fn rules(value: Option<&Value>) -> Vec<AlwaysAllowedCall> {
 #[cfg(test)]
 impl Home {
     fn set_rag_mode(&self, rag_mode: bool) -> Result<bool, StoreError> {
-        self.edit(|home| home.settings_change(&Settings { rag_mode, ..home.settings() }))
+        self.edit(|home| home.settings_change(SettingsChange { rag_mode, rag_conversations: None }))
     }
 }
 
@@ -335,13 +345,26 @@ mod tests {
     }
 
     #[test]
+    fn change_of_one_setting_leaves_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let change = |rag_mode, rag_conversations| {
+            home.edit(|home| home.settings_change(SettingsChange { rag_mode, rag_conversations })).unwrap();
+            (home.settings().rag_mode, home.settings().rag_conversations)
+        };
+        assert_eq!(change(true, Some(true)), (true, true));
+        assert_eq!(change(false, None), (false, true));
+        assert_eq!(change(false, Some(false)), (false, false));
+    }
+
+    #[test]
     fn edit_keeps_what_another_program_wrote_meanwhile() {
         let folder = tempfile::tempdir().unwrap();
         let (home, file) = (Home::open(folder.path()).unwrap(), folder.path().join("config.json"));
         std::fs::write(&file, "{}").unwrap();
         let plans = std::cell::Cell::new(0);
         let edited = home.edit(|home| {
-            let change = home.settings_change(&Settings { rag_mode: true, ..Settings::default() });
+            let change = home.settings_change(SettingsChange { rag_mode: true, rag_conversations: None });
             if plans.replace(plans.get() + 1) == 0 {
                 std::fs::write(&file, r#"{"mine": 1}"#).unwrap();
             }

@@ -18,7 +18,7 @@ use super::home::Home;
 use super::index::{ObservedCall, ObservedChanges};
 use super::project_folder::FolderChange;
 use super::session_log::{ClaimedHome, SessionLog};
-use super::settings::{Settings, SettingsFile};
+use super::settings::{SettingsChange, SettingsFile};
 use super::trash::{DeletedFile, TrashedVersion};
 use super::trusted::TrustedBy;
 use super::variables::Variable;
@@ -296,8 +296,8 @@ impl Tree {
     ///
     /// # Errors
     /// Returns an error if config.json cannot be written.
-    pub async fn save_settings(&self, claim: Claim, settings: Settings) -> Result<(), StoreError> {
-        self.edit(claim, move |home| home.settings_change(&settings)).await.map(drop)
+    pub async fn save_settings(&self, claim: Claim, change: SettingsChange) -> Result<(), StoreError> {
+        self.edit(claim, move |home| home.settings_change(change)).await.map(drop)
     }
 
     /// Disables the skill at a location, so that the model is not offered it, or enables it again.
@@ -486,7 +486,7 @@ mod tests {
             tree.initialize_trust(old, Vec::new()).await.err(),
             tree.trust(old, version()).await.err(),
             tree.trust_file(old, skill.clone(), TrustedBy::Editor).await.err(),
-            tree.save_settings(old, Settings { rag_mode: true, ..Settings::default() }).await.err(),
+            tree.save_settings(old, SettingsChange { rag_mode: true, rag_conversations: None }).await.err(),
             tree.enable_skill(old, skill.clone(), false).await.err(),
             tree.set_variables(old, vec![Variable { name: "A".into(), value: Some("1".into()) }]).await.err(),
             tree.save_config(old, None, "port: 1\n").await.err(),

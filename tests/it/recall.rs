@@ -173,7 +173,13 @@ async fn rag_mode_includes_conversations_where_wanted() {
     assert_eq!(set, json!({"enabled": true, "conversations": false}), "memory only, unless a person wants more");
     ask(&server, "a", "Who is my landlord Zelnik?").await;
     assert!(!sent(&world).contains("> My landlord"), "{}", sent(&world));
-    server.put("/api/config/rag-mode", json!({"enabled": true, "conversations": true})).await.ok();
+    let with = json!({"enabled": true, "conversations": true});
+    assert_eq!(
+        server.put("/api/config/rag-mode", with.clone()).await.status(),
+        403,
+        "a program may only switch it off"
+    );
+    server.as_page("PUT", "/api/config/rag-mode", with).await.ok();
     let frames = server.chat("b", "Who is my landlord Zelnik?").await;
     server.settled("b").await;
     let found = frames.iter().find(|frame| frame.event == "retrieval").unwrap();
@@ -193,6 +199,8 @@ async fn rag_mode_includes_conversations_where_wanted() {
     server.put("/api/config/rag-mode", json!({"enabled": false})).await.ok();
     let kept = server.get("/api/config/rag-mode").await.ok();
     assert_eq!(kept, json!({"enabled": false, "conversations": true}));
+    let off = server.put("/api/config/rag-mode", json!({"enabled": false, "conversations": false})).await.ok();
+    assert_eq!(off, json!({"enabled": false, "conversations": false}));
 }
 
 #[tokio::test]

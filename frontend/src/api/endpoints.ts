@@ -326,7 +326,7 @@ export const readSent = (id: string, name: string) =>
 export const setRagMode = (enabled: boolean) => dataOf(api.PUT('/api/config/rag-mode', { body: { enabled } }))
 /** Whether RAG mode also searches past conversations. */
 export const setRagConversations = (enabled: boolean, conversations: boolean) =>
-  dataOf(api.PUT('/api/config/rag-mode', { body: { enabled, conversations } }))
+  asPage(header => api.PUT('/api/config/rag-mode', { params: { header }, body: { enabled, conversations } }))
 
 export const listFiles = (root: Root) =>
   dataOf(api.GET('/api/files/list', query({ root }))).then(r => r.files)

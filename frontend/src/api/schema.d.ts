@@ -7269,7 +7269,10 @@ export interface components {
         };
         RagMode: {
             enabled: boolean;
-            /** @description Whether passages of past conversations are retrieved, too. If absent in a request, this stays as it is. */
+            /**
+             * @description Whether passages of past conversations are retrieved, too. If absent in a request, this stays as it is. Only the page can
+             *     switch it on.
+             */
             conversations?: boolean | null;
         };
         /** @description A question whose first right hit has another rank than in the previous run. */
@@ -9773,7 +9776,9 @@ export interface operations {
     settings_set_rag_mode: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "X-Miniclaw-Secret"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -9789,6 +9794,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RagMode"];
+                };
+            };
+            /** @description no_secret: only the page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };

@@ -5,14 +5,15 @@ use axum::extract::rejection::JsonRejection;
 use serde::{Deserialize, Serialize};
 
 use crate::api::body::JsonBody;
-use crate::api::error::ApiError;
+use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::store::Settings;
+use crate::store::{Settings, SettingsChange};
 
 #[derive(Serialize, Deserialize, utoipa::ToSchema)]
 pub struct RagMode {
     enabled: bool,
-    /// Whether passages of past conversations are retrieved, too. If absent in a request, this stays as it is.
+    /// Whether passages of past conversations are retrieved, too. If absent in a request, this stays as it is. Only the page can
+    /// switch it on.
     #[serde(default)]
     conversations: Option<bool>,
 }
@@ -31,15 +32,18 @@ pub async fn rag_mode(caller: Caller) -> Result<Json<RagMode>, ApiError> {
 
 /// Switches RAG mode. The setting is stored in config.json.
 #[utoipa::path(put, path = "/api/config/rag-mode", tag = "settings", request_body = RagMode,
-    responses((status = 200, body = RagMode)))]
+    params(("X-Miniclaw-Secret" = Option<String>, Header)),
+    responses((status = 200, body = RagMode), (status = 403, description = "no_secret: only the page", body = ErrorBody)))]
 pub async fn set_rag_mode(
     caller: Caller,
     request: Result<JsonBody<RagMode>, JsonRejection>,
 ) -> Result<Json<RagMode>, ApiError> {
     let JsonBody(RagMode { enabled, conversations }) = request?;
-    let before = caller.tenant().retrieval_settings().await?;
-    let rag_conversations = conversations.unwrap_or(before.rag_conversations);
-    let settings = Settings { rag_mode: enabled, rag_conversations };
-    caller.tenant().set_retrieval_settings(settings.clone()).await?;
+    if conversations == Some(true) {
+        // A program may only switch it off: it decides what of other conversations a model is sent.
+        caller.require_page()?;
+    }
+    let change = SettingsChange { rag_mode: enabled, rag_conversations: conversations };
+    let settings = caller.tenant().set_retrieval_settings(change).await?;
     Ok(RagMode::of(&settings))
 }
