@@ -26,7 +26,7 @@ impl ImportedConversations {
                 return None;
             }
             for (number, session) in sessions.into_iter().enumerate() {
-                let record = ConversationRecord { session, compacted: Vec::new(), own: true };
+                let record = ConversationRecord { session, compacted: Vec::new(), damaged: 0, own: true };
                 for part in record.transcript(TranscriptKind::Messages) {
                     let path = format!("{}-{number}/{}", file.replace(['/', '.'], "-"), part.name);
                     parts.insert(path, (file.clone(), part));

@@ -106,7 +106,9 @@ pub use place::Place;
 pub use project::{Project, ProjectName, ProjectRefused};
 pub use queued::{MOST_QUEUED, QueuedMessage, When};
 pub use reasoning::{Reasoning, ReasoningItem};
-pub use recall::{ConversationRecord, MessagePosition, TranscriptEntry, TranscriptKind, TranscriptPart};
+pub use recall::{
+    ConversationRecord, MessagePosition, TranscriptEntry, TranscriptKind, TranscriptPart, name_in_transcript,
+};
 pub use request::{AnsweredRequest, ChangedBy, SentPart, SentRequest, SentRetrieval, SentText};
 pub use root::Root;
 pub use secret::{SecretName, SecretRefused};

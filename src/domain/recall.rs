@@ -54,6 +54,8 @@ pub struct ConversationRecord {
     pub session: Session,
     /// The messages of each compacted part that is not restored, oldest first.
     pub compacted: Vec<Vec<Arc<Message>>>,
+    /// Number of compacted parts whose files are damaged.
+    pub damaged: usize,
     /// Whether this home wrote all of it.
     pub own: bool,
 }
@@ -141,6 +143,15 @@ fn is_plain(id: &str) -> bool {
     (1..=MAX_ID).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte))
 }
 
+/// Returns the id by which a message is named where it is quoted: its own, or one of its place.
+pub fn name_in_transcript(message: &Message, (index, position): (usize, MessagePosition)) -> String {
+    match (&message.id, position) {
+        (Some(id), _) if is_plain(id) => id.clone(),
+        (None, MessagePosition::Compacted | MessagePosition::Branch) => name_of(message),
+        (Some(_), _) | (None, MessagePosition::Current) => format!("m{index}"),
+    }
+}
+
 /// A text of a message.
 struct Said<'a> {
     text: &'a str,
@@ -170,11 +181,7 @@ impl<'a> TranscriptWriter<'a> {
                 });
                 (number, day) = (number + 1, today);
             }
-            let message_id = match (&message.id, position) {
-                (Some(id), _) if is_plain(id) => id.clone(),
-                (None, MessagePosition::Compacted | MessagePosition::Branch) => name_of(message),
-                (Some(_), _) | (None, MessagePosition::Current) => format!("m{index}"),
-            };
+            let message_id = name_in_transcript(message, (index, position));
             let Some(part) = self.parts.last_mut() else { continue };
             for Said { text, origin } in texts {
                 if !part.text.is_empty() {
@@ -257,7 +264,7 @@ mod tests {
     }
 
     fn record(session: Session) -> ConversationRecord {
-        ConversationRecord { session, compacted: Vec::new(), own: true }
+        ConversationRecord { session, compacted: Vec::new(), damaged: 0, own: true }
     }
 
     fn conversation() -> ConversationRecord {

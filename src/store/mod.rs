@@ -130,7 +130,7 @@ pub use project_walk::{Walk, WalkOptions, WalkedEntry};
 pub use projects::ProjectChange;
 pub use quarantine::Quarantined;
 pub use reading::{CompactedContent, CompactedMessages, DeletedSession};
-pub use recall::{ConversationScan, ConversationUnreadable};
+pub use recall::{ConversationScan, ConversationState, ConversationUnreadable};
 pub use recorded_state::{EntryKind, RecordedContent, RecordedState};
 pub use replica::{CacheUse, Replica, export};
 pub use requests::{FoundWork, Records, RequestPosition};

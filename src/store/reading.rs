@@ -2,6 +2,7 @@
 //! imported compacted messages and the lists of marked sessions.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -35,6 +36,15 @@ pub struct CompactedContent {
     /// Whether this home wrote them: the file has the hash that the session keeps of it, or it existed before this home
     /// had a key.
     pub own: bool,
+}
+
+/// Why a file of compacted messages cannot be read.
+#[derive(Debug)]
+pub(super) enum CompactedUnreadable {
+    Missing,
+    Damaged,
+    /// Not the file's fault: reading it may succeed later.
+    Io(io::Error),
 }
 
 /// A deleted session that can be restored.
@@ -75,12 +85,25 @@ impl SessionFiles {
     /// session keeps of the file.
     pub fn compacted_as(&self, name: &str, sha256: Option<&str>) -> Result<CompactedContent, StoreError> {
         let missing = || StoreError::NotFound { what: format!("archive {name} of session {}", self.session) };
+        self.read_compacted(name, sha256).map_err(|_| missing())
+    }
+
+    /// Like [`Self::compacted_as`], and tells why the file cannot be read.
+    pub(super) fn read_compacted(
+        &self,
+        name: &str,
+        sha256: Option<&str>,
+    ) -> Result<CompactedContent, CompactedUnreadable> {
         if !is_compacted_file_of(&self.session, name) {
-            return Err(missing());
+            return Err(CompactedUnreadable::Missing);
         }
-        let dir = self.home.sessions_dir().open_dir(ARCHIVE).map_err(|_| missing())?;
-        let bytes = dir.read(name).map_err(|_| missing())?;
-        let messages = serde_json::from_slice(&bytes).map_err(|_| missing())?;
+        let because = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => CompactedUnreadable::Missing,
+            _ => CompactedUnreadable::Io(error),
+        };
+        let dir = self.home.sessions_dir().open_dir(ARCHIVE).map_err(because)?;
+        let bytes = dir.read(name).map_err(because)?;
+        let messages = serde_json::from_slice(&bytes).map_err(|_| CompactedUnreadable::Damaged)?;
         let own = sha256.is_some_and(|known| known == seal::sha256(&bytes))
             || self.home.seal().was_there(&format!("{ARCHIVE}/{name}"), &bytes);
         Ok(CompactedContent { messages, own })

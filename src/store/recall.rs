@@ -11,7 +11,7 @@ use super::error::StoreError;
 use super::folder_events::{ChangedNames, FolderEvents};
 use super::home::Home;
 use super::listing::stamp;
-use super::reading::is_compacted_file_of;
+use super::reading::{CompactedUnreadable, is_compacted_file_of};
 use super::seal::MacKind;
 use super::sessions::file_name;
 use super::{journal, session_file};
@@ -38,6 +38,21 @@ impl ConversationScan {
     /// Returns each conversation with a stamp that differs if it or its compacted messages may have changed.
     pub fn stamps(&self) -> &BTreeMap<SessionId, FileStamp> {
         &self.stamps
+    }
+}
+
+/// The state of a conversation's files: its file, its compacted messages and its journal. Two are equal if none of them has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConversationState {
+    stamp: FileStamp,
+    journal: Option<FileStamp>,
+    bytes: u64,
+}
+
+impl ConversationState {
+    /// Returns how many bytes these files have.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 
@@ -111,22 +126,37 @@ impl Home {
         self.stamp_with(id, &self.archive_names())
     }
 
+    /// Returns the state of a conversation's files as of now, without reading them; `None` if there is no such conversation.
+    pub fn conversation_state(&self, id: &SessionId) -> Option<ConversationState> {
+        let state = self.state_with(id, &self.archive_names())?;
+        let journal = self.sessions_dir().metadata(journal::file_name(id)).ok();
+        let bytes = state.bytes + journal.as_ref().map_or(0, Metadata::len);
+        Some(ConversationState { journal: journal.as_ref().map(stamp), bytes, ..state })
+    }
+
     /// Returns the stamp of a conversation: that of its file and of its compacted messages. `archives` are sorted.
     fn stamp_with(&self, id: &SessionId, archives: &[String]) -> Option<FileStamp> {
+        self.state_with(id, archives).map(|state| state.stamp)
+    }
+
+    /// Returns the state without the journal.
+    fn state_with(&self, id: &SessionId, archives: &[String]) -> Option<ConversationState> {
         let meta = self.sessions_dir().metadata(file_name(id)).ok()?;
-        let mut mixed = meta.ino();
+        let (mut mixed, mut bytes) = (meta.ino(), meta.len());
         let first = archives.partition_point(|name| name.as_str() < id.as_str());
         let named = archives[first..].iter().take_while(|name| name.starts_with(id.as_str()));
         for name in named.filter(|name| is_compacted_file_of(id, name)) {
             if let Ok(of_archive) = self.sessions_dir().metadata(format!("{ARCHIVE}/{name}")) {
                 mixed = mix(mixed, &of_archive);
+                bytes = bytes.saturating_add(of_archive.len());
             }
         }
-        if mixed == meta.ino() {
-            return Some(stamp(&meta));
-        }
         let (modified, changed) = ((meta.mtime(), meta.mtime_nsec()), (meta.ctime(), meta.ctime_nsec()));
-        Some(FileStamp::of(meta.len(), modified, changed, (meta.dev(), mixed)))
+        let stamp = match mixed == meta.ino() {
+            true => stamp(&meta),
+            false => FileStamp::of(meta.len(), modified, changed, (meta.dev(), mixed)),
+        };
+        Some(ConversationState { stamp, journal: None, bytes })
     }
 
     /// Returns a conversation as its files say, without the facts of a run under way.
@@ -135,7 +165,7 @@ impl Home {
     /// Returns the reason why it cannot be searched.
     pub fn stored_conversation(&self, id: &SessionId) -> Result<ConversationRecord, ConversationUnreadable> {
         let (session, own) = self.stored_snapshot(id)?;
-        Ok(self.with_compacted(id, session, own))
+        self.with_compacted(id, session, own)
     }
 
     /// Returns a conversation as of now: also with the facts that are only in its journal.
@@ -152,7 +182,7 @@ impl Home {
         let (lines, _) = journal::parse(&journal, (self.seal(), id)).map_err(|_| ConversationUnreadable::Newer)?;
         let (mut session, own) = self.stored_snapshot(id)?;
         lines.iter().filter(|line| line.own).for_each(|line| session.apply_fact(&line.fact));
-        Ok(self.with_compacted(id, session, own))
+        self.with_compacted(id, session, own)
     }
 
     fn stored_snapshot(&self, id: &SessionId) -> Result<(Session, bool), ConversationUnreadable> {
@@ -179,19 +209,39 @@ impl Home {
         Ok((strict, true))
     }
 
-    fn with_compacted(&self, id: &SessionId, session: Session, mut own: bool) -> ConversationRecord {
+    fn with_compacted(
+        &self,
+        id: &SessionId,
+        session: Session,
+        own: bool,
+    ) -> Result<ConversationRecord, ConversationUnreadable> {
         let files = self.session_files(id);
-        let mut compacted = Vec::new();
-        if !session.chosen.not_for_recall {
-            for part in session.compacted.iter().filter(|part| part.restored_at.is_none()) {
-                let Ok(content) = files.compacted_as(&part.archive, part.sha256.as_deref()) else { continue };
-                own &= content.own;
-                let messages = content.messages.into_iter();
-                let messages = messages.filter_map(|message| serde_json::from_value::<Message>(message).ok());
-                compacted.push(messages.map(Arc::new).collect());
-            }
+        let mut record = ConversationRecord { session, compacted: Vec::new(), damaged: 0, own };
+        if record.is_excluded() || record.is_discarded() {
+            return Ok(record);
         }
-        ConversationRecord { session, compacted, own }
+        for part in record.session.compacted.iter().filter(|part| part.restored_at.is_none()) {
+            let content = match files.read_compacted(&part.archive, part.sha256.as_deref()) {
+                Ok(content) => content,
+                Err(CompactedUnreadable::Missing) => continue,
+                Err(CompactedUnreadable::Damaged) => {
+                    record.damaged += 1;
+                    continue;
+                }
+                Err(CompactedUnreadable::Io(error)) => return Err(error.into()),
+            };
+            let all = content.messages.len();
+            let messages = content.messages.into_iter();
+            let messages = messages.filter_map(|message| serde_json::from_value::<Message>(message).ok());
+            let messages: Vec<Arc<Message>> = messages.map(Arc::new).collect();
+            if content.own && messages.len() < all {
+                record.damaged += 1;
+                continue;
+            }
+            record.own &= content.own;
+            record.compacted.push(messages);
+        }
+        Ok(record)
     }
 }
 
@@ -294,5 +344,48 @@ mod tests {
         assert_eq!(why.to_string(), "its file is damaged");
         let why = home.current_conversation(&id("unknown")).map(|record| record.own).unwrap_err();
         assert_eq!(why.to_string(), "its file is damaged");
+    }
+
+    #[test]
+    fn damaged_archive_is_counted_and_one_that_cannot_be_read_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let archive = folder.path().join("sessions/archive");
+        fs::create_dir_all(&archive).unwrap();
+        let part = |name: &str| json!({"archive": name, "count": 1, "summary": "s"});
+        let names = ["a_20261128T070000.000Z.json", "a_20261128T070001.000Z.json", "a_20261128T070002.000Z.json"];
+        let session = json!({"messages": [], "archived": names.map(part)});
+        fs::write(folder.path().join("sessions/a.json"), session.to_string()).unwrap();
+        fs::write(archive.join(names[0]), r#"[{"role": "user", "content": "hi"}]"#).unwrap();
+        fs::write(archive.join(names[1]), "[{").unwrap();
+        let record = home.stored_conversation(&id("a")).unwrap();
+        assert_eq!((record.compacted.len(), record.damaged), (1, 1), "the third is missing");
+        let before = home.conversation_state(&id("a")).unwrap();
+        // A folder in its place: an error that says nothing of the messages.
+        fs::create_dir(archive.join(names[2])).unwrap();
+        assert!(matches!(home.stored_conversation(&id("a")), Err(ConversationUnreadable::Io(_))));
+        assert_ne!(home.conversation_state(&id("a")).unwrap(), before);
+    }
+
+    #[test]
+    fn state_tells_each_change_of_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let path = |name: &str| folder.path().join("sessions").join(name);
+        let state = || home.conversation_state(&id("a"));
+        assert_eq!(state(), None);
+        fs::write(path("a.json"), r#"{"messages": []}"#).unwrap();
+        let first = state();
+        assert_eq!(first.as_ref().map(ConversationState::bytes), Some(16));
+        assert_eq!(state(), first);
+        fs::write(path(&journal::file_name(&id("a"))), "{}").unwrap();
+        let with_journal = state();
+        assert_ne!(with_journal, first);
+        assert_eq!(with_journal.as_ref().map(ConversationState::bytes), Some(18));
+        fs::create_dir_all(path("archive")).unwrap();
+        fs::write(path("archive/a_20261128T070000.000Z.json"), "[]").unwrap();
+        let with_archive = state();
+        assert_ne!(with_archive, with_journal);
+        assert_eq!(with_archive.map(|state| state.bytes()), Some(20));
     }
 }
