@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::recorder::Recorder;
+use super::retrieving::Retrieved;
 use super::run::{Run, TurnEnd};
 use super::turn::{Exchange, ExchangeError, ending};
 use crate::domain::{Event, StatusKind};
-use crate::prompt::request::Retrieval;
 use crate::provider::Client;
 use crate::tools::ToolSet;
 
@@ -18,8 +18,8 @@ pub type Fallback = Arc<dyn Fn(Arc<Client>) -> Pin<Box<dyn Future<Output = Optio
 /// What an exchange sends besides the session.
 #[derive(Clone, Copy)]
 pub(super) struct ExchangeContext<'a> {
-    /// The passages for the question.
-    pub retrieval: Retrieval<'a>,
+    /// The passages for the question; `None` if RAG mode is off.
+    pub retrieved: Option<&'a Retrieved>,
     pub tools: &'a ToolSet,
 }
 

@@ -1,15 +1,16 @@
 //! Retrieves passages for a question: of memory and, where a person wants it, of past conversations; and what of the session
 //! itself does not fit the model's window any more.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::recorder::Recorder;
 use super::run::{Run, TurnEnd};
 use crate::domain::knowledge::Search;
-use crate::domain::{Event, Hit, MessagePosition, Role, Session, SessionId, StatusKind, WorkId};
-use crate::library::recall::{RecallQuery, RecalledPassage};
+use crate::domain::{
+    ConversationRecord, Event, Hit, MessagePosition, Role, Session, SessionId, StatusKind, WorkId, name_in_transcript,
+};
+use crate::library::recall::{RecallQuery, RecalledPassage, RecalledQuote};
 use crate::library::{DEFAULT_HITS, Library, LibraryError, SearchOptions};
 use crate::prompt::request::{ModelAbilities, NextRequest, RequestLimits, Retrieval};
 use crate::store::Settings;
@@ -43,9 +44,23 @@ impl Retrieved {
         Self { memory, recalled, hits }
     }
 
-    pub fn hits(&self) -> &[Hit] {
-        &self.hits
+    /// Returns it as what memory contributes to a request; it is not searched if there is nothing.
+    pub fn contribution(retrieved: Option<&Self>) -> Retrieval<'_> {
+        retrieved.map_or(Retrieval::Off, |found| Retrieval::Found(&found.hits))
     }
+}
+
+/// Returns whether a session that is in memory still says what was found in it.
+fn says(session: &Session, passage: &RecalledPassage) -> bool {
+    let named: Vec<_> = session.messages.iter().enumerate().collect();
+    let says = |quote: &RecalledQuote| {
+        named.iter().any(|(index, message)| {
+            session.is_in_effect(message)
+                && name_in_transcript(message, (*index, MessagePosition::Current)) == quote.message_id
+                && message.content.contains(&quote.text)
+        })
+    };
+    !session.chosen.not_for_recall && passage.quotes.iter().all(says)
 }
 
 /// Returns a passage of a conversation as a request contains it.
@@ -62,8 +77,8 @@ struct Wanted {
     session: SessionId,
     /// Whether other conversations are searched.
     others: bool,
-    /// The session's messages that do not fit any more.
-    left_out: HashSet<String>,
+    /// The session's messages that do not fit any more; `None` if all fit.
+    left_out: Option<ConversationRecord>,
 }
 
 impl Run {
@@ -102,33 +117,39 @@ impl Run {
         Ok(Some(retrieved))
     }
 
-    /// Removes what conversations do not say any more: a person may delete or exclude one while the run goes on.
-    pub(super) async fn recheck(&self, retrieved: Retrieved) -> Retrieved {
-        if retrieved.recalled.is_empty() {
-            return retrieved;
+    /// Returns what conversations still say: a person may delete or exclude one while the run goes on.
+    pub(super) async fn recheck(&self, recorder: &Recorder, retrieved: Option<&Retrieved>) -> Option<Retrieved> {
+        let Retrieved { memory, recalled, .. } = retrieved?;
+        let (memory, mut recalled) = (memory.clone(), recalled.clone());
+        recalled.retain(|passage| passage.session != self.tasks.session_id || says(recorder.session(), passage));
+        if recalled.is_empty() {
+            return Some(Retrieved::new(memory, recalled));
         }
-        let messages = self.conversations.messages.clone();
-        let (memory, mut recalled) = (retrieved.memory.clone(), retrieved.recalled);
+        let (messages, own) = (self.conversations.messages.clone(), self.tasks.session_id.clone());
         let checked = tokio::task::spawn_blocking(move || {
-            recalled.retain(|passage| messages.still_says(passage));
+            recalled.retain(|passage| passage.session == own || messages.still_says(passage));
             recalled
         });
-        Retrieved::new(memory, checked.await.unwrap_or_default())
+        Some(Retrieved::new(memory, checked.await.unwrap_or_default()))
     }
 
-    /// Returns the session's messages that do not fit the model's window, by their ids.
-    async fn left_out(&self, recorder: &Recorder, settings: &Settings) -> HashSet<String> {
+    /// Returns the session's messages that do not fit the model's window.
+    async fn left_out(&self, recorder: &Recorder, settings: &Settings) -> Option<ConversationRecord> {
         let endpoint = self.client.endpoint();
         if endpoint.context_window == 0 {
-            return HashSet::new();
+            return None;
         }
         let session = recorder.session();
         let tools = (self.tasks.tools)(session).await.specs();
         let limits = RequestLimits::new(ModelAbilities::of(endpoint), tools, &self.tokens);
         let next = NextRequest::assemble(self.sources(recorder, expected_retrieval(settings, Some(session))), &limits);
-        let named = |(index, id): (usize, &Option<String>)| id.clone().unwrap_or_else(|| format!("m{index}"));
-        let left_out = session.messages.iter().take(next.left_out).map(|message| &message.id);
-        left_out.enumerate().map(named).collect()
+        if next.left_out == 0 {
+            return None;
+        }
+        // From the first, so that each has its own index.
+        let messages = session.messages.iter().take(next.left_out).cloned().collect();
+        let session = Session { messages, branches: Vec::new(), ..session.clone() };
+        Some(ConversationRecord { session, compacted: Vec::new(), damaged: 0, own: true })
     }
 
     /// Stores the search for the card above the answer, which a reloaded page shows. The answer does not depend on it.
@@ -143,35 +164,39 @@ impl Run {
 }
 
 impl Wanted {
-    /// Searches memory, then other conversations, then what is left out. Blocks.
+    /// Searches memory, then other conversations, then what is left out. If conversations cannot be searched, the question is
+    /// answered with what memory says. Blocks.
     fn search(&self) -> Result<(Search, Vec<RecalledPassage>), LibraryError> {
         let memory = self.memory.search(&self.query, SearchOptions::best(DEFAULT_HITS))?;
         let mut recalled = Vec::new();
         if self.others {
-            // What a conversation brings from outside would taint this one before a person sees it: only the tool brings it.
-            let only = |passage: &RecalledPassage| passage.session != self.session && passage.taint.is_empty();
-            recalled.extend(self.recall(None, &only)?);
+            recalled.extend(found(self.of_others()));
         }
-        if !self.left_out.is_empty() {
-            let is_left_out = |passage: &RecalledPassage| {
-                let mut quotes = passage.quotes.iter();
-                quotes.any(|quote| {
-                    quote.position == MessagePosition::Current && self.left_out.contains(&quote.message_id)
-                })
-            };
-            recalled.extend(self.recall(Some(&self.session), &is_left_out)?);
+        if let Some(record) = &self.left_out {
+            let messages = &self.messages;
+            recalled.extend(found(messages.recall_in((&self.session, record), (&self.query, DEFAULT_HITS))));
         }
         Ok((memory, recalled))
     }
 
-    /// Returns passages of conversations.
-    fn recall(
-        &self,
-        within: Option<&SessionId>,
-        only: &(dyn Fn(&RecalledPassage) -> bool + Sync),
-    ) -> Result<Vec<RecalledPassage>, LibraryError> {
-        let query =
-            RecallQuery { text: &self.query, most: DEFAULT_HITS, patience: Duration::ZERO, within, only: Some(only) };
+    fn of_others(&self) -> Result<Vec<RecalledPassage>, LibraryError> {
+        // What a conversation brings from outside would taint this one before a person sees it: only the tool brings it.
+        let only = |passage: &RecalledPassage| passage.taint.is_empty();
+        let query = RecallQuery {
+            text: &self.query,
+            most: DEFAULT_HITS,
+            patience: Duration::ZERO,
+            except: Some(&self.session),
+            untainted: true,
+            only: Some(&only),
+        };
         Ok(self.messages.recall(&query)?.passages)
     }
+}
+
+fn found(passages: Result<Vec<RecalledPassage>, LibraryError>) -> Vec<RecalledPassage> {
+    passages.unwrap_or_else(|error| {
+        tracing::warn!(%error, "conversations could not be searched; the question is answered without them");
+        Vec::new()
+    })
 }

@@ -14,6 +14,7 @@ use super::estimate::{SentText, cut_off};
 use super::fallback::{ExchangeContext, Fallback, ModelAttempt};
 use super::limits::LimitCheck;
 use super::recorder::{NotRecorded, Recorder};
+use super::retrieving::Retrieved;
 use super::sent::{AuthorLookup, RequestKeeper, RequestToKeep};
 use super::turn::{Exchange, ExchangeError, exchange};
 use crate::domain::{CallStatus, ErrorParams, Event, Outcome, Session, SessionId, StatusKind, Taint};
@@ -205,7 +206,7 @@ impl Run {
         deadline: &Deadline,
         numbers: Range<u32>,
     ) -> Result<(), TurnEnd> {
-        let mut retrieved = self.retrieve(recorder).await?;
+        let retrieved = self.retrieve(recorder).await?;
         let mut repeats = RepeatCounter::default();
         let mut output_tokens = 0;
         let mut client = self.client.clone();
@@ -214,11 +215,7 @@ impl Run {
             recorder.start_dialogue(dialogue).await?;
             let before = self.tasks.listed().await;
             let tools = (self.tasks.tools)(recorder.session()).await;
-            if let Some(found) = retrieved.take() {
-                retrieved = Some(self.recheck(found).await);
-            }
-            let retrieval = retrieved.as_ref().map_or(Retrieval::Off, |found| Retrieval::Found(found.hits()));
-            let context = ExchangeContext { retrieval, tools: &tools };
+            let context = ExchangeContext { retrieved: retrieved.as_ref(), tools: &tools };
             let answer = self.answer(recorder, context, &mut client).await?;
             output_tokens += answer.usage.output_tokens;
             if !answer.reasoning.is_empty() {
@@ -265,7 +262,7 @@ impl Run {
         let endpoint = attempt.client.endpoint();
         let tools = attempt.context.tools.specs();
         let limits = RequestLimits::new(ModelAbilities::of(endpoint), tools, &self.tokens);
-        let next = NextRequest::assemble(self.sources(recorder, attempt.context.retrieval), &limits);
+        let next = self.next_request(recorder, attempt, &limits).await;
         if next.left_out > 0 {
             let message = format!("The {} oldest messages exceed the context window and are not sent", next.left_out);
             recorder.status(StatusKind::Waiting, message).await?;
@@ -278,7 +275,7 @@ impl Run {
             return first;
         }
         // Our count was wrong for this model. Retry once with half the context, and only if that leaves something out.
-        let next = NextRequest::assemble(self.sources(recorder, attempt.context.retrieval), &limits.halved());
+        let next = self.next_request(recorder, attempt, &limits.halved()).await;
         if next.request.messages.len() == before {
             return first;
         }
@@ -286,6 +283,17 @@ impl Run {
             .status(StatusKind::Retrying, "The conversation exceeds the context window. Retrying with fewer messages")
             .await?;
         self.send(next, recorder, ModelAttempt { number: attempt.number + SECOND, ..attempt }).await
+    }
+
+    /// Builds a request with what was retrieved, as far as conversations still say it.
+    async fn next_request(
+        &self,
+        recorder: &Recorder,
+        attempt: ModelAttempt<'_>,
+        limits: &RequestLimits<'_>,
+    ) -> NextRequest {
+        let retrieved = self.recheck(recorder, attempt.context.retrieved).await;
+        NextRequest::assemble(self.sources(recorder, Retrieved::contribution(retrieved.as_ref())), limits)
     }
 
     pub(super) fn sources<'a>(&'a self, recorder: &'a Recorder, retrieval: Retrieval<'a>) -> RequestSources<'a> {

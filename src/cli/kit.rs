@@ -304,7 +304,6 @@ impl Kit {
             pieces,
             words_only,
             vector_weight: None,
-            scope: None,
         };
         Ok(searchable.search(&asked)?.hits)
     }

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::background::Task;
 use super::recall::{RecallQuery, RecalledPassage};
 use super::{IndexStorage, Library, LibrarySettings, LibrarySource};
-use crate::domain::{EmbedError, Taint, TranscriptKind};
+use crate::domain::{EmbedError, SessionId, Taint, TranscriptKind};
 use crate::extraction::Extractor;
 use crate::retrieval::{ChunkLimits, Ranking};
 use crate::sandbox::{Level, Sandbox, SandboxConfig};
@@ -29,8 +30,12 @@ fn library(home: &Home, keep: IndexStorage) -> Arc<Library> {
     Arc::new(Library::new(home.clone(), settings))
 }
 
+fn query(text: &str) -> RecallQuery<'_> {
+    RecallQuery { text, most: 5, patience: Duration::MAX, except: None, untainted: false, only: None }
+}
+
 fn recall(library: &Arc<Library>, text: &str) -> Vec<RecalledPassage> {
-    let query = RecallQuery { text, most: 5, patience: Duration::MAX, within: None, only: None };
+    let query = RecallQuery { text, most: 5, patience: Duration::MAX, except: None, untainted: false, only: None };
     library.recall(&query).unwrap().passages
 }
 
@@ -101,13 +106,144 @@ fn nothing_of_what_changes_between_search_and_use_is_returned() {
         // Both are deleted while the first result is looked at.
         if !hidden.swap(true, std::sync::atomic::Ordering::Relaxed) {
             ["s", "t"].into_iter().for_each(|id| deletes(&folder.join(format!("sessions/{id}.json"))));
-            return false;
         }
         !passage.quotes.is_empty()
     };
-    let query = RecallQuery { text: "penguins", most: 5, patience: Duration::MAX, within: None, only: Some(&only) };
+    let query = RecallQuery {
+        text: "penguins",
+        most: 5,
+        patience: Duration::MAX,
+        except: None,
+        untainted: false,
+        only: Some(&only),
+    };
     let recalled = library.recall(&query).unwrap();
     assert!(recalled.passages.is_empty() && recalled.search.hits.is_empty());
+}
+
+#[test]
+fn passage_is_used_only_while_its_files_say_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(folder.path()).unwrap();
+    let library = library(&home, IndexStorage::OnDisk);
+    let session = json!({"messages": [message("q1", "Penguins swim."), message("q2", "Tea.")]});
+    write(folder.path(), "s", &session);
+    let [passage] = &recall(&library, "penguins")[..] else { panic!("one is found") };
+    assert!(library.still_says(passage));
+    let mut other = session.clone();
+    other["messages"][1]["content"] = json!("Coffee. Tea.");
+    write(folder.path(), "s", &other);
+    assert!(library.still_says(passage), "it is read again");
+    other["chosen"] = json!({"not_for_recall": true});
+    write(folder.path(), "s", &other);
+    assert!(!library.still_says(passage), "excluded");
+    write(folder.path(), "s", &json!({"messages": [], "deleted": [session.clone()]}));
+    assert!(!library.still_says(passage), "deleted");
+    write(folder.path(), "s", &session);
+    assert!(library.still_says(passage));
+    fs::remove_file(folder.path().join("sessions/s.json")).unwrap();
+    assert!(!library.still_says(passage));
+}
+
+#[test]
+fn one_conversation_is_searched_without_the_index_of_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(folder.path()).unwrap();
+    let library = library(&home, IndexStorage::OnDisk);
+    write(folder.path(), "other", &json!({"messages": [message("q1", "Penguins fly.")]}));
+    let session =
+        json!({"messages": [{"role": "user", "content": "Penguins swim."}, message("q 2", "Penguins walk.")]});
+    write(folder.path(), "s", &session);
+    let id = SessionId::parse("s").unwrap();
+    let record = home.stored_conversation(&id).unwrap();
+    let passages = library.recall_in((&id, &record), ("penguins", 3)).unwrap();
+    let quotes = passages.iter().flat_map(|passage| &passage.quotes);
+    let quotes: Vec<_> = quotes.map(|quote| (quote.message_id.as_str(), quote.text.as_str())).collect();
+    assert_eq!(quotes, [("m0", "Penguins swim."), ("m1", "Penguins walk.")]);
+    assert!(!folder.path().join("storage/retrieval/conversations").exists());
+}
+
+#[test]
+fn search_passes_over_what_it_may_not_find_and_reads_within_bounds() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(folder.path()).unwrap();
+    let library = library(&home, IndexStorage::OnDisk);
+    write(folder.path(), "s", &json!({"messages": [message("q1", "Penguins swim.")]}));
+    let id = SessionId::parse("s").unwrap();
+    assert_eq!(library.recall(&query("penguins")).unwrap().passages.len(), 1);
+    assert!(library.conversation_heads().tainted.contains(&id), "this home did not write it");
+    let untainted = RecallQuery { untainted: true, ..query("penguins") };
+    assert!(library.recall(&untainted).unwrap().passages.is_empty());
+    let others = RecallQuery { except: Some(&id), ..query("penguins") };
+    assert!(library.recall(&others).unwrap().passages.is_empty());
+    let archive = folder.path().join("sessions/archive");
+    fs::create_dir_all(&archive).unwrap();
+    let large = fs::File::create(archive.join("s_20261128T070000.000Z.json")).unwrap();
+    large.set_len(300 << 20).unwrap();
+    let recalled = library.recall(&query("penguins")).unwrap();
+    assert_eq!((recalled.passages.len(), recalled.unreadable), (0, 1), "it is not read, and counted");
+}
+
+#[test]
+fn passage_has_few_quotes_and_characters() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(folder.path()).unwrap();
+    let library = library(&home, IndexStorage::OnDisk);
+    let messages: Vec<Value> = (0..200).map(|number| message(&format!("n{number}"), "Penguin")).collect();
+    write(folder.path(), "many", &json!({"messages": messages}));
+    write(folder.path(), "blank", &json!({"messages": [message("q1", &format!("Walrus{}seal", " ".repeat(90_000)))]}));
+    for query in ["penguin", "walrus seal"] {
+        let passage = recall(&library, query).swap_remove(0);
+        let characters: usize = passage.quotes.iter().map(|quote| quote.text.chars().count()).sum();
+        assert!((1..=24).contains(&passage.quotes.len()) && characters <= 4_500, "{query}: {characters}");
+        assert!(passage.hit.text.chars().count() <= 4_500);
+    }
+}
+
+#[test]
+fn damaged_archive_is_counted_and_the_rest_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(folder.path()).unwrap();
+    let library = library(&home, IndexStorage::OnDisk);
+    let name = "s_20261128T070000.000Z.json";
+    let archive = folder.path().join("sessions/archive").join(name);
+    fs::create_dir_all(&archive).unwrap();
+    let part = json!({"archive": name, "count": 1, "summary": "s"});
+    write(folder.path(), "s", &json!({"messages": [message("q1", "Penguins swim.")], "archived": [part]}));
+    assert_eq!(found(&library, "penguins"), [], "a folder in its place may be gone later");
+    fs::remove_dir(&archive).unwrap();
+    fs::write(&archive, "[{").unwrap();
+    let recalled = library.recall(&query("penguins")).unwrap();
+    assert_eq!((recalled.passages.len(), recalled.unreadable), (1, 1));
+    fs::write(&archive, json!([message("q0", "Penguins fly.")]).to_string()).unwrap();
+    // The next look at all files finds it: nothing else in the folder of the sessions has changed.
+    write(folder.path(), "s", &json!({"messages": [message("q2", "Penguins walk.")], "archived": [part]}));
+    let recalled = library.recall(&query("penguins")).unwrap();
+    assert_eq!((recalled.passages.len(), recalled.unreadable), (2, 0));
+}
+
+#[test]
+fn search_does_not_wait_for_a_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(folder.path()).unwrap();
+    let library = library(&home, IndexStorage::OnDisk);
+    write(folder.path(), "s", &json!({"messages": [message("q1", "Penguins swim.")]}));
+    assert_eq!(found(&library, "penguins").len(), 1);
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    library.spawn_background(Task::BuildIndex, move |library, running| {
+        let _index = library.lock(&library.index);
+        let _ = ended.recv();
+        drop(running);
+    });
+    let (answer, answered) = std::sync::mpsc::channel();
+    let searching = library.clone();
+    std::thread::spawn(move || {
+        let query = RecallQuery { patience: Duration::ZERO, ..query("penguins") };
+        let _ = answer.send(searching.recall(&query).map(|recalled| recalled.passages.len()).ok());
+    });
+    let answered = answered.recv_timeout(Duration::from_secs(60));
+    drop(end);
+    assert_eq!(answered, Ok(Some(1)));
 }
 
 #[test]
@@ -118,7 +254,8 @@ fn damaged_and_newer_conversations_are_counted_and_others_found() {
     write(folder.path(), "s", &json!({"messages": [message("q1", "Penguins swim.")]}));
     write(folder.path(), "newer", &json!({"format": 99, "messages": [message("q2", "Penguins fly.")]}));
     fs::write(folder.path().join("sessions/cut.json"), r#"{"messages": [{"role": "user", "content": "Peng"#).unwrap();
-    let query = RecallQuery { text: "penguins", most: 5, patience: Duration::MAX, within: None, only: None };
+    let query =
+        RecallQuery { text: "penguins", most: 5, patience: Duration::MAX, except: None, untainted: false, only: None };
     let recalled = library.recall(&query).unwrap();
     assert_eq!((recalled.passages.len(), recalled.unreadable), (1, 2));
     assert!(folder.path().join("sessions/cut.json").is_file(), "a search moves nothing");

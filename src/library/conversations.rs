@@ -3,8 +3,9 @@
 //! In the index, each part of a conversation's transcript is a file, and so is its head: it holds no text, only the stamp of the
 //! conversation that the parts are of. Both are written in one commit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::background::Task;
 use super::refresh::{BATCH_BYTES, MAX_FOREGROUND_BYTES, TRIM_THRESHOLD};
@@ -17,6 +18,28 @@ use crate::retrieval::{FolderIndex, Listed};
 use crate::store::{ConversationUnreadable, StoreError};
 
 const HEAD: &str = "head";
+/// Pause between two batches of a build.
+const BETWEEN_BATCHES: Duration = Duration::from_millis(1);
+/// Fingerprint of the head of a conversation with text from outside.
+const TAINTED: &str = "tainted";
+
+/// What is known of the conversations in the index without reading them.
+#[derive(Default)]
+pub(super) struct ConversationHeads {
+    /// Number of those that cannot be searched, or not all of them.
+    pub unreadable: usize,
+    /// Those with text from outside.
+    pub tainted: HashSet<SessionId>,
+}
+
+impl ConversationHeads {
+    pub fn of(index: &FolderIndex) -> Self {
+        let unreadable = index.files().filter(|file| file.problem.is_some()).count();
+        let tainted = index.files().filter(|file| file.content == TAINTED);
+        let ids = tainted.filter_map(|file| SessionId::parse(file.path.strip_suffix(HEAD)?.strip_suffix('/')?).ok());
+        Self { unreadable, tainted: ids.collect() }
+    }
+}
 
 /// What is different between the index and the conversations.
 #[derive(Default)]
@@ -107,6 +130,8 @@ impl Library {
         self.spawn_background(Task::BuildIndex, move |library, running| {
             while !plan.is_empty() {
                 let batch = plan.next_batch();
+                // Whoever waits for the index comes between two batches.
+                std::thread::sleep(BETWEEN_BATCHES);
                 if let Err(error) = library.build_batch(&batch, kind) {
                     tracing::warn!(folder = library.folder(), %error, "building the index stopped");
                     break;
@@ -151,7 +176,7 @@ impl Library {
     ) -> Result<(), LibraryError> {
         let Some(folder) = folder(id) else { return Ok(()) };
         let read = match self.home.stored_conversation(id) {
-            Ok(record) => Ok(record.transcript(kind)),
+            Ok(record) => Ok(record),
             Err(ConversationUnreadable::Gone) => return remove(index, id),
             Err(ConversationUnreadable::Io(error)) => {
                 tracing::warn!(session = %id, %error, "a conversation could not be indexed; the next search tries again");
@@ -161,9 +186,12 @@ impl Library {
             Err(ConversationUnreadable::TooLarge) => Err(Unreadable::TextLimit),
             Err(newer @ ConversationUnreadable::Newer) => Err(Unreadable::NotOpened(newer.to_string())),
         };
-        let (parts, problem) = match read {
-            Ok(parts) => (parts, None),
-            Err(problem) => (Vec::new(), Some(problem)),
+        let (parts, content, problem) = match read {
+            Ok(record) => {
+                let content = if record.taint(kind).is_empty() { HEAD } else { TAINTED };
+                (record.transcript(kind), content, (record.damaged > 0).then_some(Unreadable::Damaged))
+            }
+            Err(problem) => (Vec::new(), HEAD, Some(problem)),
         };
         let mut left: BTreeSet<RelPath> = index.files_below(&folder).collect();
         for part in parts {
@@ -176,7 +204,7 @@ impl Library {
             let head = Listed { path, stamp, size: 0 };
             index.insert(
                 &head,
-                HEAD.to_owned(),
+                content.to_owned(),
                 problem.map_or_else(|| Ok(document(String::new(), String::new())), Err),
             )?;
         }
@@ -186,10 +214,9 @@ impl Library {
         Ok(())
     }
 
-    /// Returns how many conversations cannot be searched: damaged ones, too large ones and those of a newer version.
-    pub(super) fn unreadable_conversations(&self) -> usize {
-        let index = self.lock(&self.index);
-        index.as_ref().map_or(0, |index| index.files().filter(|file| file.problem.is_some()).count())
+    /// Returns what was published last. Never waits for an index that is being built.
+    pub(super) fn conversation_heads(&self) -> Arc<ConversationHeads> {
+        self.lock(&self.heads).clone()
     }
 
     /// Drops the index and its vectors, also on disk, so that nothing of a conversation that is deleted for ever is left in
@@ -205,6 +232,7 @@ impl Library {
         seen.indexed = false;
         (*index, *store) = (None, None);
         pieces.forget();
+        *self.lock(&self.heads) = Arc::default();
         self.show(None, None);
         let (caches, name) = (self.home.caches(), self.cache_prefix());
         // A merge that is being stopped may still write into the folder.
@@ -213,7 +241,7 @@ impl Library {
     }
 }
 
-fn put_part(index: &mut FolderIndex, listed: Listed, part: TranscriptPart) -> Result<(), LibraryError> {
+pub(super) fn put_part(index: &mut FolderIndex, listed: Listed, part: TranscriptPart) -> Result<(), LibraryError> {
     let content = fingerprint(format!("{}\n{}", part.title, part.text).as_bytes());
     if !index.holds(&listed, &content) {
         index.insert(&listed, content, Ok(document(part.title, part.text)))?;

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use crate::retrieval::Address;
 
 use crate::domain::knowledge::{Embedded, ModelName, Search, SearchTimings, WeightReason};
-use crate::domain::{EmbedError, Embedder, Hit, RelPath, Root, TokenEmbedder, TranscriptKind};
+use crate::domain::{EmbedError, Embedder, Hit, Root, TokenEmbedder, TranscriptKind};
 use crate::extraction::Extractor;
 use crate::retrieval::analyse::Analyser;
 use crate::retrieval::chunk_index::{FileState, IndexError, StoredChunk};
@@ -38,6 +38,7 @@ use crate::retrieval::{
 use crate::store::{ConversationScan, FolderScan, Home, StoreError};
 
 use background::{Background, Task};
+use conversations::ConversationHeads;
 use documents::Refused;
 use embedding::Store;
 use pieces::Pieces;
@@ -143,6 +144,8 @@ pub struct Library {
     view: RwLock<Arc<View>>,
     store: Mutex<Option<Arc<Store>>>,
     pieces: Mutex<Pieces>,
+    /// What is known of the conversations, if it is of them. No other lock is taken while this one is held.
+    heads: Mutex<Arc<ConversationHeads>>,
     /// The documents found unreadable, by fingerprint.
     refused: OnceLock<Refused>,
     /// Innermost lock: no other lock is taken while this one is held.
@@ -227,6 +230,7 @@ impl Library {
             view: RwLock::default(),
             store: Mutex::default(),
             pieces: Mutex::default(),
+            heads: Mutex::default(),
             refused: OnceLock::new(),
             background: Background::default(),
             progress_callback: OnceLock::new(),
@@ -290,20 +294,20 @@ impl Library {
     /// Searches what is indexed; also returns the view that was searched.
     fn answer(self: &Arc<Self>, query: &str, options: SearchOptions) -> Result<(Search, Arc<View>), LibraryError> {
         let wanted = options.vector_weight.is_none().then(|| wants_words_only(query)).flatten();
-        let mut found = self.ask(query, options, (wanted, None))?;
+        let mut found = self.ask(query, options, wanted)?;
         if found.0.hits.is_empty() && wanted.is_some() && options.k > 0 {
             // No chunk contains the exact words: hits near in meaning are better than none.
-            found = self.ask(query, options, (None, None))?;
+            found = self.ask(query, options, None)?;
         }
         Ok(found)
     }
 
-    /// Searches what is indexed below `folder`, or all of it.
+    /// Searches what is indexed; by words alone if there is a reason for it.
     fn ask(
         self: &Arc<Self>,
         query: &str,
         options: SearchOptions,
-        (wanted, folder): (Option<WeightReason>, Option<&RelPath>),
+        wanted: Option<WeightReason>,
     ) -> Result<(Search, Arc<View>), LibraryError> {
         let started = Instant::now();
         let (query_vector, words_only) = match wanted {
@@ -328,14 +332,6 @@ impl Library {
                 &empty
             }
         };
-        let scope = match folder {
-            Some(folder) => {
-                let paths = self.lock(&self.index).as_ref().map(|index| index.files_below(folder).collect::<Vec<_>>());
-                let paths = paths.unwrap_or_default();
-                Some(snapshot.addresses_of(paths.iter().map(RelPath::as_str)).map_err(SearchError::from)?)
-            }
-            None => None,
-        };
         let request = SearchRequest {
             query,
             k: options.k,
@@ -344,7 +340,6 @@ impl Library {
             pieces,
             words_only,
             vector_weight: options.vector_weight,
-            scope: scope.as_ref(),
         };
         let searchable = Searchable {
             snapshot,

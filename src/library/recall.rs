@@ -1,24 +1,34 @@
 //! A search in conversations: the exact words, who said them and when. What was found is read again from the files before it is
 //! returned, so that nothing deleted or excluded meanwhile is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::conversations::folder;
+use super::conversations::{folder, put_part};
 use super::{IndexProgress, Library, LibraryError, LibrarySource, SearchOptions};
-use crate::domain::knowledge::Search;
+use crate::domain::knowledge::{Search, WeightReason};
 use crate::domain::{
-    ConversationRecord, Hit, MessagePosition, Role, SessionId, Taint, TranscriptEntry, TranscriptKind, TranscriptPart,
+    ConversationRecord, FileStamp, Hit, MessagePosition, Role, SessionId, Taint, TranscriptEntry, TranscriptKind,
+    TranscriptPart,
 };
 use crate::retrieval::search::MAX_HITS;
-use crate::retrieval::wants_words_only;
-use crate::store::StoreError;
+use crate::retrieval::windows::WindowLimit;
+use crate::retrieval::{FolderIndex, Listed, SearchRequest, Searchable};
+use crate::store::{ConversationState, Home, StoreError};
 
-/// Maximum characters of one message in a passage: a line of blanks can be as long as its message.
-const MAX_QUOTE: usize = 8_000;
-/// Maximum number of conversations that a search holds in memory.
-const MAX_READ: usize = 8;
+/// Maximum characters of a passage: a line of blanks can be as long as its message.
+const MAX_PASSAGE: usize = 4_500;
+/// Maximum number of messages that a passage quotes.
+const MAX_QUOTES: usize = 24;
+/// Maximum bytes of conversations, with their compacted messages, that one search reads.
+const MAX_READ_BYTES: u64 = 256 << 20;
+/// Maximum bytes of conversations that a search holds in memory, unless one alone has more.
+const MAX_HELD_BYTES: u64 = 32 << 20;
+/// Maximum bytes of what is left out of a conversation that are searched, the newest first.
+const MAX_LEFT_OUT: usize = 4 << 20;
+/// How often a conversation that is being written is read again until its files stay the same.
+const MAX_READINGS: usize = 3;
 /// How often a search is repeated because what it found had changed.
 const MAX_REPEATS: usize = 2;
 
@@ -59,9 +69,11 @@ pub struct RecallQuery<'q> {
     pub most: usize,
     /// How long the search waits for an index that is being built. After that it answers from what is indexed.
     pub patience: Duration,
-    /// The conversation that is searched; all if absent.
-    pub within: Option<&'q SessionId>,
-    /// Which messages may be found; all if absent.
+    /// A conversation that is not searched.
+    pub except: Option<&'q SessionId>,
+    /// Whether conversations are passed over, unread, that had text from outside when they were indexed.
+    pub untainted: bool,
+    /// Which passages may be found; all if absent.
     pub only: Option<&'q (dyn Fn(&RecalledPassage) -> bool + Sync)>,
 }
 
@@ -85,6 +97,8 @@ pub struct RecalledPassage {
     /// Sources of text from outside in the conversation.
     pub taint: Vec<Taint>,
     pub hit: Hit,
+    /// The conversation's files when it was read; `None` if it was in memory.
+    pub state: Option<ConversationState>,
 }
 
 /// Words of one message.
@@ -100,17 +114,122 @@ pub struct RecalledQuote {
     pub text: String,
 }
 
-impl RecalledQuote {
-    fn of(entry: &TranscriptEntry, words: &str) -> Self {
-        let TranscriptEntry { message_id, role, at, position, origin, .. } = entry.clone();
-        Self { message_id, role, at, position, origin, text: words.chars().take(MAX_QUOTE).collect() }
-    }
-}
-
 /// A conversation as its files say now, with its transcript.
 struct Read {
     record: ConversationRecord,
     parts: Vec<TranscriptPart>,
+    state: Option<ConversationState>,
+}
+
+/// What a hit means now.
+enum Resolved {
+    Passage(RecalledPassage),
+    /// Its conversation does not say it any more.
+    Changed,
+    /// The search has read too much to read this conversation, too.
+    Unread,
+}
+
+/// Reads the conversations of one search, within its bounds.
+struct Reader<'a> {
+    home: &'a Home,
+    kind: TranscriptKind,
+    held: HashMap<SessionId, Option<Read>>,
+    held_bytes: u64,
+    read_bytes: u64,
+}
+
+impl Reader<'_> {
+    /// Forgets what was read, and not how much it was.
+    fn start_again(&mut self) {
+        self.held.clear();
+        self.held_bytes = 0;
+    }
+
+    /// Reads a conversation unless it is held. Returns `false` if that would be too much.
+    fn read(&mut self, id: &SessionId) -> bool {
+        if self.held.contains_key(id) {
+            return true;
+        }
+        let state = self.home.conversation_state(id);
+        let bytes = state.as_ref().map_or(0, ConversationState::bytes);
+        if self.read_bytes.saturating_add(bytes) > MAX_READ_BYTES {
+            return false;
+        }
+        self.read_bytes += bytes;
+        if self.held_bytes.saturating_add(bytes) > MAX_HELD_BYTES {
+            self.start_again();
+        }
+        self.held_bytes += bytes;
+        let record = self.home.current_conversation(id).ok();
+        let read = record.map(|record| Read { parts: record.transcript(self.kind), record, state });
+        self.held.insert(id.clone(), read);
+        true
+    }
+
+    /// Returns the words that a hit means as their conversation says now.
+    fn resolve(&mut self, hit: &Hit) -> Resolved {
+        let Some((id, name)) = place_of(hit) else { return Resolved::Changed };
+        if !self.read(&id) {
+            return Resolved::Unread;
+        }
+        let read = self.held.get(&id).and_then(Option::as_ref);
+        let passage = read.and_then(|read| {
+            let part = read.parts.iter().find(|part| part.name == name)?;
+            let passage = passage_of((&id, &read.record), (part, self.kind), hit)?;
+            Some(RecalledPassage { state: read.state.clone(), ..passage })
+        });
+        passage.map_or(Resolved::Changed, Resolved::Passage)
+    }
+}
+
+/// Returns the conversation of a hit, and the name of the part.
+fn place_of(hit: &Hit) -> Option<(SessionId, &str)> {
+    let (id, name) = hit.source.split_once('/')?;
+    Some((SessionId::parse(id).ok()?, name))
+}
+
+/// Returns the words that a hit in a part means; `None` if the part does not say them.
+fn passage_of(
+    (id, record): (&SessionId, &ConversationRecord),
+    (part, kind): (&TranscriptPart, TranscriptKind),
+    hit: &Hit,
+) -> Option<RecalledPassage> {
+    let (start, end) = hit.range;
+    // Between two chunks, a hit may have other blanks.
+    if !part.text.get(start..end)?.split_whitespace().eq(hit.text.split_whitespace()) {
+        return None;
+    }
+    let found: Vec<_> = part.quotes(start..end).collect();
+    // What was found is in the middle.
+    let first = found.len().saturating_sub(MAX_QUOTES) / 2;
+    let mut left = MAX_PASSAGE;
+    let mut quotes = Vec::new();
+    for (entry, words) in found.into_iter().skip(first).take(MAX_QUOTES) {
+        let text: String = words.chars().take(left).collect();
+        left -= text.chars().count();
+        let TranscriptEntry { message_id, role, at, position, origin, .. } = entry.clone();
+        quotes.push(RecalledQuote { message_id, role, at, position, origin, text });
+        if left == 0 {
+            break;
+        }
+    }
+    let source = format!("{id}:{}", quotes.first()?.message_id);
+    let hit = Hit { source, text: hit.text.chars().take(MAX_PASSAGE).collect(), ..hit.clone() };
+    let (title, taint) = (record.session.title.clone(), record.taint(kind));
+    Some(RecalledPassage { session: id.clone(), title, quotes, taint, hit, state: None })
+}
+
+impl RecalledPassage {
+    /// Returns whether these texts still say it.
+    fn is_in(&self, parts: &[TranscriptPart]) -> bool {
+        self.quotes.iter().all(|quote| {
+            let says = |part: &TranscriptPart, entry: &TranscriptEntry| {
+                entry.message_id == quote.message_id && part.text[entry.range.clone()].contains(&quote.text)
+            };
+            parts.iter().any(|part| part.entries.iter().any(|entry| says(part, entry)))
+        })
+    }
 }
 
 impl Library {
@@ -121,47 +240,117 @@ impl Library {
     pub fn recall(self: &Arc<Self>, query: &RecallQuery<'_>) -> Result<Recalled, LibraryError> {
         let kind = self.transcript_kind();
         let most = query.most.clamp(1, MAX_HITS);
-        let k = if query.only.is_some() { MAX_HITS } else { most };
+        let is_filtered = query.only.is_some() || query.untainted || query.except.is_some();
+        let k = if is_filtered { MAX_HITS } else { most };
+        let mut reader = Reader { home: &self.home, kind, held: HashMap::new(), held_bytes: 0, read_bytes: 0 };
         let mut repeats = 0;
         loop {
             self.refresh_for(query.patience)?;
-            let options = SearchOptions { k, near_misses: 0, vector_weight: None };
-            let mut search = match query.within {
-                None => self.search(query.text, options)?,
-                Some(id) => self.search_within(query.text, options, id)?,
-            };
-            let mut known = HashMap::new();
-            let (mut passages, mut changed) = (Vec::new(), false);
+            let mut search = self.search(query.text, SearchOptions { k, near_misses: 0, vector_weight: None })?;
+            let known = self.conversation_heads();
+            let is_passed_over =
+                |id: &SessionId| query.except == Some(id) || (query.untainted && known.tainted.contains(id));
+            let (mut passages, mut unread, mut changed) = (Vec::new(), HashSet::new(), false);
+            reader.start_again();
             for hit in &search.hits {
                 if passages.len() >= most {
                     break;
                 }
-                match self.resolve(hit, kind, &mut known) {
-                    Some(passage) if query.only.is_none_or(|only| only(&passage)) => passages.push(passage),
-                    Some(_) => {}
-                    None => changed = true,
+                let place = place_of(hit).map(|(id, _)| id);
+                if place.as_ref().is_some_and(is_passed_over) {
+                    continue;
+                }
+                match reader.resolve(hit) {
+                    Resolved::Passage(passage) if query.only.is_none_or(|only| only(&passage)) => {
+                        passages.push(passage)
+                    }
+                    Resolved::Passage(_) => {}
+                    Resolved::Changed => changed = true,
+                    Resolved::Unread => unread.extend(place),
                 }
             }
+            let found = passages.len();
+            passages.retain(|passage| self.still_says(passage));
+            changed |= passages.len() < found;
             if changed && repeats < MAX_REPEATS {
                 repeats += 1;
                 continue;
             }
             search.hits = passages.iter().map(|passage| passage.hit.clone()).collect();
-            let unreadable = self.unreadable_conversations();
+            let unreadable = known.unreadable + unread.len();
             return Ok(Recalled { search, passages, progress: self.progress(), unreadable });
         }
     }
 
-    /// Returns whether a conversation still says what was found in it. Blocks.
+    /// Returns whether a conversation still says what was found in it: if its files are as they were, they are not read again.
+    /// Blocks.
     pub fn still_says(&self, passage: &RecalledPassage) -> bool {
-        let Ok(record) = self.home.current_conversation(&passage.session) else { return false };
-        let parts = record.transcript(self.transcript_kind());
-        passage.quotes.iter().all(|quote| {
-            let says = |part: &TranscriptPart, entry: &TranscriptEntry| {
-                entry.message_id == quote.message_id && part.text[entry.range.clone()].contains(&quote.text)
-            };
-            parts.iter().any(|part| part.entries.iter().any(|entry| says(part, entry)))
-        })
+        let state = || self.home.conversation_state(&passage.session);
+        let mut before = state();
+        if before.is_some() && before == passage.state {
+            return true;
+        }
+        for _ in 0..MAX_READINGS {
+            let Ok(record) = self.home.current_conversation(&passage.session) else { return false };
+            if !passage.is_in(&record.transcript(self.transcript_kind())) {
+                return false;
+            }
+            let after = state();
+            if after.is_some() && after == before {
+                return true;
+            }
+            before = after;
+        }
+        false
+    }
+
+    /// Searches one conversation by words, in memory and without the index of all. Blocks.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be searched.
+    pub fn recall_in(
+        &self,
+        (id, record): (&SessionId, &ConversationRecord),
+        (text, most): (&str, usize),
+    ) -> Result<Vec<RecalledPassage>, LibraryError> {
+        let kind = self.transcript_kind();
+        let (parts, limits) = (record.transcript(kind), self.settings.limits);
+        let (mut index, mut bytes) = (FolderIndex::in_memory(limits)?, 0);
+        for part in parts.iter().rev() {
+            bytes += part.text.len();
+            let Some(path) = folder(id).and_then(|folder| folder.child(&part.name).ok()) else { continue };
+            if bytes > MAX_LEFT_OUT {
+                break;
+            }
+            let listed = Listed { path, stamp: FileStamp::default(), size: part.text.len() as u64 };
+            put_part(&mut index, listed, part.clone())?;
+        }
+        index.commit()?;
+        let snapshot = index.snapshot()?;
+        let searchable = Searchable {
+            snapshot: &snapshot,
+            rows: &[],
+            vectors: None,
+            tokens: None,
+            analyser: &self.analyser,
+            ranking: self.settings.ranking,
+            window: WindowLimit(limits.tokens),
+        };
+        let found = searchable.search(&SearchRequest {
+            query: text,
+            k: most,
+            near_misses: 0,
+            query_vector: None,
+            pieces: None,
+            words_only: Some(WeightReason::Embedding),
+            vector_weight: None,
+        })?;
+        let passages = found.hits.iter().filter_map(|hit| {
+            let (_, name) = place_of(hit)?;
+            let part = parts.iter().find(|part| part.name == name)?;
+            passage_of((id, record), (part, kind), hit)
+        });
+        Ok(passages.collect())
     }
 
     fn transcript_kind(&self) -> TranscriptKind {
@@ -169,52 +358,5 @@ impl Library {
             LibrarySource::Conversations(kind) => kind,
             LibrarySource::Folder(_) => TranscriptKind::Messages,
         }
-    }
-
-    fn search_within(
-        self: &Arc<Self>,
-        query: &str,
-        options: SearchOptions,
-        id: &SessionId,
-    ) -> Result<Search, LibraryError> {
-        let folder = folder(id);
-        let wanted = folder.as_ref().and_then(|_| wants_words_only(query));
-        Ok(self.ask(query, options, (wanted, folder.as_ref()))?.0)
-    }
-
-    /// Returns the words that a hit means as their conversation says now; `None` if it does not say them any more.
-    fn resolve(
-        &self,
-        hit: &Hit,
-        kind: TranscriptKind,
-        known: &mut HashMap<SessionId, Option<Read>>,
-    ) -> Option<RecalledPassage> {
-        let (id, name) = hit.source.split_once('/')?;
-        let id = SessionId::parse(id).ok()?;
-        // Conversations can be large, so only a few are held at once.
-        if known.len() >= MAX_READ && !known.contains_key(&id) {
-            known.clear();
-        }
-        let read = known.entry(id.clone()).or_insert_with(|| {
-            let record = self.home.current_conversation(&id).ok()?;
-            Some(Read { parts: record.transcript(kind), record })
-        });
-        let Read { record, parts } = read.as_ref()?;
-        let part = parts.iter().find(|part| part.name == name)?;
-        let (start, end) = hit.range;
-        // Between two chunks, a hit may have other blanks.
-        if !part.text.get(start..end)?.split_whitespace().eq(hit.text.split_whitespace()) {
-            return None;
-        }
-        let quotes: Vec<_> = part.quotes(start..end).map(|(entry, words)| RecalledQuote::of(entry, words)).collect();
-        let first = quotes.first()?;
-        let hit = Hit { source: format!("{id}:{}", first.message_id), ..hit.clone() };
-        Some(RecalledPassage {
-            session: id,
-            title: record.session.title.clone(),
-            quotes,
-            taint: record.taint(kind),
-            hit,
-        })
     }
 }

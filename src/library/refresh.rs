@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::background::Task;
+use super::conversations::ConversationHeads;
 use super::{IndexProgress, IndexState, IndexStorage, Library, LibraryError, LibrarySource, TESTS, View, documents};
 use crate::domain::Root;
 use crate::heap;
@@ -82,7 +83,7 @@ impl Library {
     /// Updates the index after a file change was noticed; does nothing if no search has opened the index yet. Failures
     /// are logged: the next search meets them again.
     pub fn refresh_if_open(self: &Arc<Self>) {
-        if self.lock(&self.index).is_none() {
+        if self.background.is_running(Task::BuildIndex) || self.lock(&self.index).is_none() {
             return;
         }
         if let Err(error) = self.refresh() {
@@ -185,6 +186,9 @@ impl Library {
         let snapshot = Arc::new(index.snapshot()?);
         if matches!(self.root(), Some(Root::Project(_))) {
             self.count(index);
+        }
+        if matches!(self.settings.source, LibrarySource::Conversations(_)) {
+            *self.lock(&self.heads) = Arc::new(ConversationHeads::of(index));
         }
         let store = self.view().store.clone();
         self.show(Some(snapshot), store);

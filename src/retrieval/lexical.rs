@@ -5,7 +5,6 @@
 //! not yet merged away must not count, or the same files would get other scores after a rebuild; lengths are exact and not
 //! quantised; and k1 and b are configurable.
 
-use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use tantivy::columnar::Column;
@@ -270,19 +269,6 @@ impl IndexSnapshot {
             found.push(self.chunk(address)?);
         }
         found.sort_by_key(|chunk| chunk.range.start);
-        Ok(found)
-    }
-
-    /// Returns the chunks of these files.
-    ///
-    /// # Errors
-    /// See [`IndexSnapshot::chunk`].
-    pub fn addresses_of<'p>(&self, paths: impl Iterator<Item = &'p str>) -> tantivy::Result<HashSet<DocAddress>> {
-        let mut found = HashSet::new();
-        for path in paths {
-            let chunks = self.postings(&Term::from_field_text(self.fields.path, path))?;
-            found.extend(chunks.into_iter().map(|(address, _)| address));
-        }
         Ok(found)
     }
 

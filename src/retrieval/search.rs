@@ -1,6 +1,5 @@
 //! One search: queries both retrievers, then fuses and explains their results.
 
-use std::collections::HashSet;
 use std::sync::RwLock;
 use std::time::Instant;
 
@@ -53,14 +52,6 @@ pub struct SearchRequest<'a> {
     pub words_only: Option<WeightReason>,
     /// Overrides the weight of the vector retriever; late interaction is then not used.
     pub vector_weight: Option<f64>,
-    /// The chunks that may be found; all if absent.
-    pub scope: Option<&'a HashSet<DocAddress>>,
-}
-
-impl SearchRequest<'_> {
-    fn may_find(&self, address: &DocAddress) -> bool {
-        self.scope.is_none_or(|scope| scope.contains(address))
-    }
 }
 
 /// The chunks and vectors that a search uses.
@@ -115,13 +106,11 @@ impl Searchable<'_> {
         let started = Instant::now();
         let Query { terms, ignored, characters } = self.analyser.query(request.query);
         let matches = self.snapshot.matches(terms, characters)?;
-        let mut scores = self.snapshot.scores(&matches, self.ranking.bm25);
-        scores.retain(|(address, _)| request.may_find(address));
-        let lexical_candidates = self.best(scores);
+        let lexical_candidates = self.best(self.snapshot.scores(&matches, self.ranking.bm25));
         took.lexical = micros(started);
 
         let started = Instant::now();
-        let cosines = self.cosines(request)?;
+        let cosines = self.cosines(request.query_vector.as_ref())?;
         took.vector = micros(started);
 
         let started = Instant::now();
@@ -207,22 +196,13 @@ impl Searchable<'_> {
     }
 
     /// Returns the exact cosines of the best chunks by vector, best first, and the approximate cosine of every chunk.
-    fn cosines(&self, request: &SearchRequest) -> Result<Option<Cosines<'_>>, SearchError> {
-        let (Some(question), Some(vectors)) = (&request.query_vector, self.vectors) else { return Ok(None) };
+    fn cosines(&self, question: Option<&vectors::QueryVector>) -> Result<Option<Cosines<'_>>, SearchError> {
+        let (Some(question), Some(vectors)) = (question, self.vectors) else { return Ok(None) };
         let vectors = vectors.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let numbers: Vec<u32> = self.rows.iter().map(|&(_, row)| row).collect();
         let near = vectors.near(question, &numbers);
         let mut best = Vec::with_capacity(RERANK_CANDIDATES);
-        let in_scope = |at: &usize| request.may_find(&self.rows[*at].0);
-        let candidates: Vec<usize> = match request.scope {
-            None => highest(&near, RERANK_CANDIDATES).collect(),
-            Some(_) => {
-                let all: Vec<usize> = (0..self.rows.len()).filter(in_scope).collect();
-                let near: Vec<f32> = all.iter().map(|at| near[*at]).collect();
-                highest(&near, RERANK_CANDIDATES).map(|at| all[at]).collect()
-            }
-        };
-        for at in candidates {
+        for at in highest(&near, RERANK_CANDIDATES) {
             let (address, row) = self.rows[at];
             best.push((address, f64::from(vectors.cosine(question, row)?)));
         }

@@ -82,7 +82,14 @@ impl RecallTool {
 
     fn conversations_answer(&self, query: &str, kind: TranscriptKind) -> ToolAnswer {
         let library = self.conversations.of(kind);
-        let query = RecallQuery { text: query, most: DEFAULT_HITS, patience: PATIENCE, within: None, only: None };
+        let query = RecallQuery {
+            text: query,
+            most: DEFAULT_HITS,
+            patience: PATIENCE,
+            except: None,
+            untainted: false,
+            only: None,
+        };
         match library.recall(&query) {
             Ok(recalled) => recalled_answer(&recalled),
             Err(error) => ToolAnswer::failed(format!("The conversations could not be searched: {error}.")),
@@ -249,7 +256,7 @@ mod tests {
             how: None,
         };
         let session = SessionId::parse("s").unwrap();
-        RecalledPassage { session, title: "Tea".to_owned(), quotes: vec![quote], taint: Vec::new(), hit }
+        RecalledPassage { session, title: "Tea".to_owned(), quotes: vec![quote], taint: Vec::new(), hit, state: None }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::script::{always, call, calls, says, script};
 use crate::tainted::page;
-use crate::world::{CONFIG, PLAIN, Server, World};
+use crate::world::{ASKING, CONFIG, PLAIN, Server, World};
 
 /// Returns a reply that searches conversations.
 fn recalls(query: &str) -> Value {
@@ -227,7 +227,58 @@ async fn what_is_left_out_is_searched_in_rag_mode() {
         "{}",
         sent(&world)
     );
+    assert!(!world.path("storage/retrieval/conversations").exists(), "only this conversation is searched");
     server.settled("s").await;
+}
+
+/// Settings with which other conversations are retrieved.
+const WITH_CONVERSATIONS: &str = r#"{"rag_mode": true, "rag_conversations": true}"#;
+
+#[tokio::test]
+async fn conversation_in_a_project_retrieves_no_others() {
+    let world = World::new(script([always(says(["Noted."]))])).await.with_file("config.json", WITH_CONVERSATIONS);
+    let server = world.serve().await;
+    ask(&server, "old", "My landlord is called Zelnik.").await;
+    let project = crate::projects::created(&server, "House").await;
+    let bound = server.post("/api/conversations", json!({"title": "Work", "project_id": project})).await;
+    let bound = crate::conversations::data(&bound)["id"].as_str().unwrap().to_owned();
+    ask(&server, &bound, "Who is my landlord Zelnik?").await;
+    assert!(!sent(&world).contains("> My landlord"), "{}", sent(&world));
+    ask(&server, "free", "Who is my landlord Zelnik?").await;
+    assert!(sent(&world).contains("> My landlord is called Zelnik."), "{}", sent(&world));
+}
+
+#[tokio::test]
+async fn memory_is_retrieved_where_conversations_cannot_be() {
+    let world = World::new(script([always(says(["Mau."]))])).await.with_file("config.json", WITH_CONVERSATIONS);
+    world.write("memory/MEMORY.md", "# Pets\n\nThe cat is called Mau.\n");
+    world.write("storage/retrieval/conversations", "a file in the place of the index");
+    let server = world.serve().await;
+    ask(&server, "s", "What is the cat called?").await;
+    assert!(sent(&world).contains("The cat is called Mau."), "{}", sent(&world));
+}
+
+#[tokio::test]
+async fn deleted_words_are_in_no_later_request_of_a_run() {
+    let run = call("t", "terminal", json!({"command": "touch ran.txt"}));
+    let replies = [says(["Noted."]), calls([run]), says(["Done."])];
+    let world = World::new(script(replies)).await.with_file("config.json", WITH_CONVERSATIONS);
+    world.write("config.yml", ASKING);
+    let server = world.serve().await;
+    ask(&server, "old", "My landlord is called Zelnik.").await;
+    let mut stream = server.open_chat("new", "Who is my landlord?").await;
+    let mut asked = 0;
+    while let Some(frame) = stream.next().await {
+        if frame.is("approval_request") {
+            asked += 1;
+            assert!(sent(&world).contains("Zelnik"), "{}", sent(&world));
+            server.delete("/api/sessions/old").await.ok();
+            server.decide(&frame.data, "deny").await;
+        }
+    }
+    server.settled("new").await;
+    assert_eq!((asked, world.asked().len()), (1, 3));
+    assert!(!sent(&world).contains("Zelnik"), "{}", sent(&world));
 }
 
 /// Returns whether any cache of retrieval holds these words.

@@ -51,16 +51,8 @@ fn ask(index: &FolderIndex, query: &str, tokens: Option<&RwLock<TokenVectors>>) 
     };
     let pieces = Some(Words.tokens(EmbeddingInput::Query, query).unwrap());
     let words_only = crate::retrieval::wants_words_only(query);
-    let asked = SearchRequest {
-        query,
-        k: 10,
-        near_misses: 3,
-        query_vector: None,
-        pieces,
-        words_only,
-        vector_weight: None,
-        scope: None,
-    };
+    let asked =
+        SearchRequest { query, k: 10, near_misses: 3, query_vector: None, pieces, words_only, vector_weight: None };
     searchable.search(&asked).unwrap()
 }
 

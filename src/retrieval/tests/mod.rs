@@ -94,7 +94,6 @@ pub fn ask(index: &FolderIndex, query: &str, k: usize, meanings: Option<&Meaning
             pieces: None,
             words_only,
             vector_weight: None,
-            scope: None,
         })
         .unwrap()
 }

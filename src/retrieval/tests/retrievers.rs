@@ -88,7 +88,6 @@ fn chunk_without_vector_is_scored_by_words() {
         pieces: None,
         words_only: None,
         vector_weight: None,
-        scope: None,
     };
     let found = searchable.search(&asked).unwrap();
     assert_eq!(found.hits.len(), 2);
@@ -125,7 +124,6 @@ fn weight_can_be_overridden() {
             pieces: None,
             words_only: None,
             vector_weight: Some(weight),
-            scope: None,
         };
         let found = searchable.search(&asked).unwrap();
         assert_eq!(found.weights.reason, WeightReason::Asked);
