@@ -51,8 +51,9 @@ walk(13, 'Search the conversations, and open a match at its word', async human =
   await until(
     () =>
       word.evaluate(it => {
-        const [at, view] = [it.getBoundingClientRect(), it.closest('[role=log]').getBoundingClientRect()]
-        return at.top >= view.top && at.bottom <= view.bottom
+        const [at, view] = [it.getBoundingClientRect(), it.closest('[role=log]')?.getBoundingClientRect()]
+        // Its row may be rendered anew while it is looked at.
+        return view !== undefined && at.top >= view.top && at.bottom <= view.bottom
       }),
     Boolean,
     'the word in view',
