@@ -296,15 +296,8 @@ impl Kit {
             },
             window: WindowLimit(self.retrieval.limits.tokens),
         };
-        let asked = SearchRequest {
-            query,
-            k: MAX_HITS,
-            near_misses: 0,
-            query_vector,
-            pieces,
-            words_only,
-            vector_weight: None,
-        };
+        let asked =
+            SearchRequest { query, k: MAX_HITS, near_misses: 0, query_vector, pieces, words_only, vector_weight: None };
         Ok(searchable.search(&asked)?.hits)
     }
 

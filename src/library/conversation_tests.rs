@@ -164,7 +164,7 @@ fn one_conversation_is_searched_without_the_index_of_all() {
 }
 
 #[test]
-fn search_passes_over_what_it_may_not_find_and_reads_within_bounds() {
+fn search_reads_only_what_it_may_find_and_within_bounds() {
     let folder = tempfile::tempdir().unwrap();
     let home = Home::open(folder.path()).unwrap();
     let library = library(&home, IndexStorage::OnDisk);

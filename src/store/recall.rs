@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_archive_is_counted_and_one_that_cannot_be_read_is_tried_again() {
+    fn damaged_archive_is_counted_and_unreadable_one_tried_again() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
         let archive = folder.path().join("sessions/archive");
