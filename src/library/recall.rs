@@ -123,7 +123,7 @@ struct Read {
 
 /// What a hit means now.
 enum Resolved {
-    Passage(RecalledPassage),
+    Passage(Box<RecalledPassage>),
     /// Its conversation does not say it any more.
     Changed,
     /// The search has read too much to read this conversation, too.
@@ -179,7 +179,7 @@ impl Reader<'_> {
             let passage = passage_of((&id, &read.record), (part, self.kind), hit)?;
             Some(RecalledPassage { state: read.state.clone(), ..passage })
         });
-        passage.map_or(Resolved::Changed, Resolved::Passage)
+        passage.map_or(Resolved::Changed, |passage| Resolved::Passage(Box::new(passage)))
     }
 }
 
@@ -262,7 +262,7 @@ impl Library {
                 }
                 match reader.resolve(hit) {
                     Resolved::Passage(passage) if query.only.is_none_or(|only| only(&passage)) => {
-                        passages.push(passage)
+                        passages.push(*passage)
                     }
                     Resolved::Passage(_) => {}
                     Resolved::Changed => changed = true,
