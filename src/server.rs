@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::{Access, App, MAX_UNAUTHENTICATED_SOCKETS, PageSecret, SandboxInfo, Tls, TlsUnusable};
 use crate::clock;
 use crate::config::settings::SettingSource;
-use crate::config::{Config, DatabaseConfig, TlsPaths};
+use crate::config::{Config, DatabaseConfig, NotExperimental, TlsPaths};
 use crate::engine::people::{People, PeopleUnusable};
 use crate::engine::{Homes, Runtime, TenantId, TenantRegistry, starter};
 use crate::sandbox::{Level, Sandbox};
@@ -91,6 +91,8 @@ pub enum StartRefused {
         "a database can keep the home of one person only, so far; remove `store` or the db_ fields from config.yml, or auth_mode: multi"
     )]
     DatabaseForSeveral,
+    #[error(transparent)]
+    Experimental(#[from] NotExperimental),
 }
 
 impl ServerOptions {
@@ -243,6 +245,7 @@ fn database(options: &ServerOptions) -> anyhow::Result<Option<DatabaseConfig>> {
     if config.people.is_multi() {
         return Err(StartRefused::DatabaseForSeveral.into());
     }
+    database.require_experimental().map_err(StartRefused::Experimental)?;
     options.address(&options.configure(config))?;
     Ok(Some(database))
 }

@@ -18,9 +18,25 @@ pub struct DatabaseConfig {
     /// that folder.
     pub cache: Option<PathBuf>,
     pub loss: LossPolicy,
+    /// `experimental: true`: whoever wrote config.yml knows that data can be lost.
+    pub is_experimental: bool,
 }
 
+/// Why no home is kept in a database that config.yml names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a home in PostgreSQL is experimental: data can be lost, and docs/cluster.md lists how. Whoever accepts that writes `store: \
+     {{postgres: ADDRESS, experimental: true}}` to config.yml; the db_ fields cannot say it, so remove them"
+)]
+pub struct NotExperimental;
+
 impl DatabaseConfig {
+    /// # Errors
+    /// Returns an error unless config.yml says that the loss of data is accepted.
+    pub fn require_experimental(&self) -> Result<(), NotExperimental> {
+        if self.is_experimental { Ok(()) } else { Err(NotExperimental) }
+    }
+
     /// Returns the folder of the server's own home, for a config.yml in `folder`.
     pub fn own_home(&self, folder: &Path) -> PathBuf {
         self.cache.as_ref().map_or_else(|| folder.to_owned(), |cache| folder.join(cache).join("home"))
@@ -34,6 +50,8 @@ pub(super) struct Entry {
     cache: Option<PathBuf>,
     #[serde(default)]
     accept_loss: bool,
+    #[serde(default)]
+    experimental: bool,
 }
 
 /// A field of the NanoClaw document, read only if its database is used. It may be a password, so it is never shown.
@@ -70,7 +88,7 @@ fn of_entry(entry: &Entry, environment: &Environment) -> Result<DatabaseConfig, 
         substitute(entry.postgres.expose_secret(), environment).map_err(|name| unset("store.postgres", &name))?;
     let address = DatabaseAddress::parse(&SecretString::from(text)).map_err(|error| wrong("store.postgres", &error))?;
     let loss = if entry.accept_loss { LossPolicy::Accept } else { LossPolicy::Refuse };
-    Ok(DatabaseConfig { address, cache: entry.cache.clone(), loss })
+    Ok(DatabaseConfig { address, cache: entry.cache.clone(), loss, is_experimental: entry.experimental })
 }
 
 fn of_document(file: &File, environment: &Environment) -> Result<DatabaseConfig, ConfigError> {
@@ -101,7 +119,7 @@ fn of_document(file: &File, environment: &Environment) -> Result<DatabaseConfig,
         BadAddress::NoDatabase => bad("config.yml", "db_name: it names the database"),
         other => wrong("db_host", &other),
     })?;
-    Ok(DatabaseConfig { address, cache: None, loss: LossPolicy::Refuse })
+    Ok(DatabaseConfig { address, cache: None, loss: LossPolicy::Refuse, is_experimental: false })
 }
 
 fn wrong(field: &str, error: &BadAddress) -> ConfigError {
@@ -129,11 +147,13 @@ mod tests {
         assert_eq!(read.address.to_string(), "ada@db.example:6000/homes");
         assert_eq!(read.own_home(Path::new("/srv")), Path::new("/srv"));
         assert_eq!(read.loss, LossPolicy::Refuse);
+        assert_eq!(read.require_experimental(), Err(NotExperimental));
         assert!(!format!("{read:?}").contains("canary"), "{read:?}");
-        let all = "store: {postgres: 'postgres://a:b@h/d', cache: /var/cache/miniclaw, accept_loss: true}\n";
+        let all = "store: {postgres: 'postgres://a:b@h/d', cache: /var/cache/miniclaw, accept_loss: true, experimental: true}\n";
         let read = database(all, &[]).unwrap().unwrap();
         assert_eq!(read.own_home(Path::new("/srv")), Path::new("/var/cache/miniclaw/home"));
         assert_eq!(read.loss, LossPolicy::Accept);
+        assert_eq!(read.require_experimental(), Ok(()));
     }
 
     #[test]
@@ -142,6 +162,7 @@ mod tests {
                     db_name: nano_claw\n";
         let read = database(file, &[("SECRET", "c@n/ary?")]).unwrap().unwrap();
         assert_eq!(read.address.to_string(), "ada@db.example:6000/nano_claw");
+        assert_eq!(read.require_experimental(), Err(NotExperimental), "these fields cannot say it");
         let short = database("db_type: postgres\ndb_user: ada\ndb_name: d\ndb_port: '5433'\n", &[]).unwrap().unwrap();
         assert_eq!(short.address.to_string(), "ada@localhost:5433/d");
         let sqlite = "db_type: sqlite\ndb_host: [1]\ndb_password: 007\ndb_port: many\n";

@@ -322,24 +322,18 @@ async fn postgres_downgrade_to_plain_text_is_refused() {
 async fn postgres_server_starts_on_migrated_database_only() {
     let Some(server) = postgres().await else { return };
     let database = server.database().await;
-    let fields =
-        format!("db_host: 127.0.0.1\ndb_port: {}\ndb_user: miniclaw\ndb_password: {PASSWORD}\n", database.port);
-    for config in [
-        format!("store: {{postgres: '{}'}}\n", database.url("")),
-        format!("db_type: postgresql\n{fields}db_name: {}\n", database.name),
-    ] {
-        let world = World::new(script([])).await;
-        world.write("config.yml", &config);
-        let said = serve(&world).await;
-        assert!(said.code == 78 && said.err.contains("cache_is_a_home"), "{}", said.err);
-        std::fs::remove_dir_all(world.path("workspace")).unwrap();
-        let said = serve(&world).await;
-        assert!(said.code == 78 && said.err.contains("database_not_migrated"), "{}", said.err);
-        assert!(!world.path("workspace").exists(), "a refused start makes no home");
-        world.write("config.yml", config.replace(&database.port.to_string(), "1"));
-        let said = serve(&world).await;
-        assert!(said.code == 78 && said.err.contains("database_unreachable"), "{}", said.err);
-    }
+    let config = format!("store: {{postgres: '{}', experimental: true}}\n", database.url(""));
+    let world = World::new(script([])).await;
+    world.write("config.yml", &config);
+    let said = serve(&world).await;
+    assert!(said.code == 78 && said.err.contains("cache_is_a_home"), "{}", said.err);
+    std::fs::remove_dir_all(world.path("workspace")).unwrap();
+    let said = serve(&world).await;
+    assert!(said.code == 78 && said.err.contains("database_not_migrated"), "{}", said.err);
+    assert!(!world.path("workspace").exists(), "a refused start makes no home");
+    world.write("config.yml", config.replace(&database.port.to_string(), "1"));
+    let said = serve(&world).await;
+    assert!(said.code == 78 && said.err.contains("database_unreachable"), "{}", said.err);
     let several = World::new(script([])).await.with_env("MINICLAW_JWT_SECRET", "0123456789abcdef0123456789abcdef");
     several.write("config.yml", format!("auth_mode: multi\nstore: {{postgres: '{}'}}\n", database.url("")));
     let said = serve(&several).await;
@@ -347,6 +341,30 @@ async fn postgres_server_starts_on_migrated_database_only() {
     let world = World::new(script([])).await;
     let said = db(&world, "status").await;
     assert!(said.code == 1 && said.err.contains("names no database"), "{}", said.err);
+}
+
+#[tokio::test]
+async fn postgres_home_needs_a_word_that_data_can_be_lost() {
+    let Some((database, world)) = migrated().await else { return };
+    let home = world.home();
+    let home = home.to_str().unwrap();
+    let fields = format!(
+        "db_type: postgresql\ndb_host: 127.0.0.1\ndb_port: {}\ndb_user: miniclaw\ndb_password: {PASSWORD}\ndb_name: {}\n",
+        database.port, database.name
+    );
+    for config in ["store: {postgres: '${DATABASE_URL}'}\n", &fields] {
+        world.write("config.yml", config);
+        let said = serve(&world).await;
+        assert!(said.code == 78 && said.err.contains("data can be lost"), "{}", said.err);
+        assert!(said.err.contains("docs/cluster.md") && !said.err.contains(PASSWORD), "{}", said.err);
+        for command in ["import", "export"] {
+            let said = Said::of(&world.run(&[command, home, "--home", home]).await);
+            assert!(said.code != 0 && said.err.contains("data can be lost"), "{command}: {}", said.err);
+        }
+        for command in ["status", "migrate"] {
+            assert_eq!(db(&world, command).await.code, 0, "{command}");
+        }
+    }
 }
 
 async fn serve(world: &World) -> Said {

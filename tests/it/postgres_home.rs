@@ -21,7 +21,7 @@ use crate::world::{ASKING, CONFIG, Server, World, eventually};
 async fn kept_at(world: World, url: &str) -> World {
     let world = world.with_env("DATABASE_URL", url);
     let config = world.read("config.yml");
-    world.write("config.yml", format!("{config}store: {{postgres: '${{DATABASE_URL}}'}}\n"));
+    world.write("config.yml", format!("{config}store: {{postgres: '${{DATABASE_URL}}', experimental: true}}\n"));
     let home = world.home();
     let home = home.to_str().unwrap();
     run(&world, &["db", "migrate", "--home", home]).await;
@@ -334,7 +334,7 @@ async fn postgres_copy_can_be_in_another_folder() {
     let database = server.database().await;
     let world = lively().await.with_env("DATABASE_URL", &database.url(""));
     let cache = world.home().parent().unwrap().join("cache");
-    let store = format!("store: {{postgres: '${{DATABASE_URL}}', cache: {}}}\n", cache.display());
+    let store = format!("store: {{postgres: '${{DATABASE_URL}}', experimental: true, cache: {}}}\n", cache.display());
     world.write("config.yml", format!("{CONFIG}{store}"));
     run(&world, &["db", "migrate", "--home", world.home().to_str().unwrap()]).await;
     let server = world.serve().await;
@@ -371,7 +371,7 @@ async fn postgres_import_needs_a_home_and_an_empty_database() {
     server.chat("s", "first").await;
     server.settled("s").await;
     let other = lively().await;
-    other.write("config.yml", format!("store: {{postgres: '{}'}}\n", database.url("")));
+    other.write("config.yml", format!("store: {{postgres: '{}', experimental: true}}\n", database.url("")));
     let (home, of_other) = (other.home(), other.home());
     let output = other.run(&["import", of_other.to_str().unwrap(), "--home", home.to_str().unwrap()]).await;
     assert!(String::from_utf8_lossy(&output.stderr).contains("database_not_empty"));
@@ -437,7 +437,7 @@ async fn postgres_export_of_an_import_is_the_same_home() {
         let other = world.home().parent().unwrap().join("imported");
         fs::rename(world.home(), &other).unwrap();
         fs::create_dir(world.home()).unwrap();
-        world.write("config.yml", "store: {postgres: '${DATABASE_URL}'}\n");
+        world.write("config.yml", "store: {postgres: '${DATABASE_URL}', experimental: true}\n");
         let home = world.home();
         run(&world, &["db", "migrate", "--home", home.to_str().unwrap()]).await;
         run(&world, &["import", other.to_str().unwrap(), "--home", home.to_str().unwrap()]).await;
