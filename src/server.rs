@@ -165,23 +165,18 @@ pub async fn run(
     let database = database(&options)?;
     let folder =
         database.as_ref().map_or_else(|| options.folder.clone(), |database| database.own_home(&options.folder));
-    let replica = match &database {
-        Some(database) => Some(replica(database, &folder).await?),
-        None => None,
-    };
-    if is_unused(&folder) {
+    if database.is_none() && is_unused(&folder) {
         starter::fill(&folder)?;
     }
     let config = options.configure(Config::of_process(&options.folder)?);
     let address = options.address(&config)?;
     let tls = tls(&config, &options.folder)?;
-    let home = Home::open(&folder)?;
-    if let Some(replica) = replica {
-        home.keep_in(replica);
-        home.store_regularly();
-    }
+    let place = match database {
+        None => HomePlace::Folder(Home::open(&folder)?),
+        Some(database) => HomePlace::Database(database, folder),
+    };
     // With config.yml and `.env`; the home itself, unless a cache is somewhere else.
-    let own_folder = if folder == options.folder { home.path().to_owned() } else { real_path(&options.folder) };
+    let own_folder = real_path(&options.folder);
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let bound = listener.local_addr()?;
     let code = (options.sign_in == SignIn::Required).then(clock::new_secret);
@@ -190,6 +185,8 @@ pub async fn run(
     let token = config.token.clone().filter(|_| !is_multi);
     let (proxies, proxy_sign_in) = (config.people.trusted_proxies.clone(), config.people.proxy_sign_in.clone());
     let runtime = Runtime::start(config, &own_folder, bound.port()).await?;
+    // Last: a start that fails before takes the home from no other server.
+    let home = place.open().await?;
     let access = Access::new(bound, runtime.host_names.clone(), token).behind(&proxies).over_tls(tls.is_some());
     let access = access.signing_in_by(proxy_sign_in.as_ref());
     let access = access.with_api(ApiTokens::new(&own_folder), is_api_open);
@@ -248,6 +245,30 @@ fn database(options: &ServerOptions) -> anyhow::Result<Option<DatabaseConfig>> {
     database.require_experimental().map_err(StartRefused::Experimental)?;
     options.address(&options.configure(config))?;
     Ok(Some(database))
+}
+
+/// Where the home is.
+enum HomePlace {
+    Folder(Home),
+    /// With the folder of the copy.
+    Database(DatabaseConfig, PathBuf),
+}
+
+impl HomePlace {
+    async fn open(self) -> anyhow::Result<Home> {
+        let (database, folder) = match self {
+            Self::Folder(home) => return Ok(home),
+            Self::Database(database, folder) => (database, folder),
+        };
+        let replica = replica(&database, &folder).await?;
+        if is_unused(&folder) {
+            starter::fill(&folder)?;
+        }
+        let home = Home::open(&folder)?;
+        home.keep_in(replica);
+        home.store_regularly();
+        Ok(home)
+    }
 }
 
 /// Makes a folder the copy of the home in a database.
