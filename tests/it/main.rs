@@ -101,6 +101,7 @@ mod permission_mode;
 mod pictures;
 mod pinned;
 mod postgres;
+mod postgres_copy;
 mod postgres_db;
 mod postgres_home;
 mod power_cut;

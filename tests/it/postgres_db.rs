@@ -74,16 +74,21 @@ async fn postgres_tables_are_made_by_migrate_only() {
     let before = db(&world, "status").await;
     before.is_refused_as("database_not_migrated");
     assert!(
-        before.err.contains("miniclaw db migrate") && before.out.contains("schema     version 0 of 1"),
+        before.err.contains("miniclaw db migrate") && before.out.contains("schema     version 0 of 2"),
         "{}",
         before.out
     );
     let made = db(&world, "migrate").await;
-    assert_eq!((made.code, made.out.as_str()), (0, "applied    1 homes\nschema     version 1\n"), "{}", made.err);
+    assert_eq!(
+        (made.code, made.out.as_str()),
+        (0, "applied    1 homes\napplied    2 commits\nschema     version 2\n"),
+        "{}",
+        made.err
+    );
     let again = db(&world, "migrate").await;
-    assert_eq!((again.code, again.out.as_str()), (0, "schema     version 1\n"), "{}", again.err);
+    assert_eq!((again.code, again.out.as_str()), (0, "schema     version 2\n"), "{}", again.err);
     let after = db(&world, "status").await;
-    assert!(after.code == 0 && after.out.contains("schema     version 1 of 1"), "{}{}", after.out, after.err);
+    assert!(after.code == 0 && after.out.contains("schema     version 2 of 2"), "{}{}", after.out, after.err);
     assert!(after.out.contains("database   miniclaw@127.0.0.1:") && after.out.contains("PostgreSQL "), "{}", after.out);
 }
 
@@ -109,7 +114,7 @@ async fn postgres_failed_migration_leaves_nothing() {
     db(&world, "migrate").await.is_refused_as("database_failed");
     let status = db(&world, "status").await;
     status.is_refused_as("database_not_migrated");
-    assert!(status.out.contains("schema     version 0 of 1"), "{}", status.out);
+    assert!(status.out.contains("schema     version 0 of 2"), "{}", status.out);
     database.execute("DROP TYPE facts").await;
     assert_eq!(db(&world, "migrate").await.code, 0);
 }

@@ -29,7 +29,7 @@ async fn kept_at(world: World, url: &str) -> World {
     world
 }
 
-async fn kept(world: World) -> Option<(TestDatabase, World)> {
+pub async fn kept(world: World) -> Option<(TestDatabase, World)> {
     let database = postgres().await?.database().await;
     let world = kept_at(world, &database.url("")).await;
     Some((database, world))
@@ -44,14 +44,14 @@ async fn kept_behind(world: World) -> Option<(PgProxy, World)> {
     Some((proxy, world))
 }
 
-async fn run(world: &World, arguments: &[&str]) {
+pub async fn run(world: &World, arguments: &[&str]) {
     let output = world.run(arguments).await;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && !said.contains(PASSWORD), "{arguments:?}: {said}");
 }
 
 /// Deletes the copy: everything but what belongs to the machine.
-fn wipe(world: &World) {
+pub fn wipe(world: &World) {
     for entry in fs::read_dir(world.home()).unwrap().flatten() {
         match entry.path() {
             path if path.ends_with("config.yml") => {}
@@ -85,18 +85,18 @@ fn collect(root: &Path, folder: &Path, all: &mut BTreeMap<Vec<u8>, (u32, Vec<u8>
 }
 
 /// Returns the home in the database, as `miniclaw export` writes it.
-async fn exported(world: &World, name: &str) -> BTreeMap<Vec<u8>, (u32, Vec<u8>)> {
+pub async fn exported(world: &World, name: &str) -> BTreeMap<Vec<u8>, (u32, Vec<u8>)> {
     let folder = world.home().parent().unwrap().join(name);
     run(world, &["export", folder.to_str().unwrap(), "--home", world.home().to_str().unwrap()]).await;
     tree(&folder)
 }
 
-fn text_of<'t>(tree: &'t BTreeMap<Vec<u8>, (u32, Vec<u8>)>, path: &str) -> Option<&'t str> {
+pub fn text_of<'t>(tree: &'t BTreeMap<Vec<u8>, (u32, Vec<u8>)>, path: &str) -> Option<&'t str> {
     tree.get(path.as_bytes()).map(|(_, content)| std::str::from_utf8(content).unwrap())
 }
 
 /// A world whose model makes files, runs a command, and answers.
-async fn lively() -> World {
+pub async fn lively() -> World {
     let made = calls([
         call("c1", "create_file", json!({"path": "knowledge/new.md", "content": "New.\n"})),
         call("c2", "terminal", json!({"command": "mkdir -p deep/empty; echo x > deep/made.sh; chmod +x deep/made.sh"})),
@@ -104,7 +104,7 @@ async fn lively() -> World {
     World::new(script([made, always(says(["Yes."]))])).await.with_file("memory/MEMORY.md", "Penguins.\n")
 }
 
-async fn use_it(server: &Server<'_>) {
+pub async fn use_it(server: &Server<'_>) {
     for (session, message) in [("s", "first"), ("s", "second"), ("gone", "first")] {
         server.chat(session, message).await;
         server.settled(session).await;

@@ -12,8 +12,9 @@ use tokio_postgres::{Client, Statement};
 use uuid::Uuid;
 
 use super::address::DatabaseAddress;
-use super::connection::{Database, LossPolicy};
+use super::connection::Database;
 use super::error::DatabaseError;
+use super::stored_home::StoredHome;
 
 /// Maximum time that a write waits for a database that does not answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,8 +26,6 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// The server's own home. Those of people have the ids of their accounts.
 pub const OWN_HOME: Uuid = Uuid::nil();
-/// What this version reads and writes.
-const FORMAT: i32 = 1;
 
 const APPEND: &str = "WITH own AS (UPDATE homes SET last_no = last_no + cardinality($5::bigint[]) WHERE home_id = $1 AND fence = \
     $2 AND owner = $3 RETURNING last_no), durability AS (SELECT set_config('synchronous_commit', CASE WHEN $7 THEN \
@@ -74,6 +73,8 @@ pub struct Piece {
 /// Changes of files, stored all or none.
 #[derive(Clone, Debug, Default)]
 pub struct FileCommit {
+    /// By which a copy knows whether it is behind.
+    pub id: Uuid,
     pub put: Vec<FileRow>,
     pub gone: Vec<Vec<u8>>,
     /// Pieces that no file needs any more.
@@ -113,23 +114,6 @@ pub struct HomeRows {
     files: Mutex<Option<Connected>>,
 }
 
-/// Which home may be claimed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claimable {
-    Any,
-    /// One in which nothing was ever stored. Another one keeps its owner.
-    New,
-}
-
-/// The result of claiming a home.
-pub struct ClaimedRows {
-    pub rows: HomeRows,
-    /// The start of a server that owned it before.
-    pub previous: Option<Uuid>,
-    /// Whether nothing was ever stored in it.
-    pub is_new: bool,
-}
-
 struct Connected {
     client: Client,
     append: Statement,
@@ -151,41 +135,9 @@ enum Attempt {
 }
 
 impl HomeRows {
-    /// Takes the home: writes of its owner so far are refused from now on.
-    ///
-    /// # Errors
-    /// Returns why the database cannot be used, [`DatabaseError::NewerHome`] if a newer version wrote the home, and
-    /// [`DatabaseError::NotEmpty`] if something is stored in it and only a new one may be claimed.
-    pub async fn claim(
-        (address, policy): (&DatabaseAddress, LossPolicy),
-        (home, which): (Uuid, Claimable),
-        owner: Uuid,
-    ) -> Result<ClaimedRows, DatabaseError> {
-        let database = Database::connect(address).await?;
-        database.inspect(policy).await?;
-        database.schema().await?.require_latest()?;
-        let client = database.into_client();
-        let doing = || DatabaseError::doing("claiming the home");
-        let make = "INSERT INTO homes (home_id) VALUES ($1) ON CONFLICT DO NOTHING";
-        client.execute(make, &[&home]).await.map_err(doing())?;
-        let take = "WITH old AS (SELECT owner, last_owner FROM homes WHERE home_id = $1 FOR UPDATE) UPDATE homes SET owner = $2, \
-                    last_owner = coalesce(old.owner, old.last_owner), fence = fence + 1 FROM old WHERE home_id = $1 AND format <= \
-                    $3 AND (last_no = 0 OR NOT $4) RETURNING fence, homes.last_owner, last_no";
-        let taken =
-            client.query_opt(take, &[&home, &owner, &FORMAT, &(which == Claimable::New)]).await.map_err(doing())?;
-        let taken = taken.ok_or(match which {
-            Claimable::New => DatabaseError::NotEmpty,
-            Claimable::Any => DatabaseError::NewerHome,
-        })?;
-        let rows = Self {
-            address: address.clone(),
-            home,
-            owner,
-            fence: taken.get(0),
-            facts: Mutex::default(),
-            files: Mutex::default(),
-        };
-        Ok(ClaimedRows { rows, previous: taken.get(1), is_new: taken.get::<_, i64>(2) == 0 })
+    /// Returns the rows of a home that was just claimed.
+    pub(super) fn owned(address: DatabaseAddress, (home, owner): (Uuid, Uuid), fence: i64) -> Self {
+        Self { address, home, owner, fence, facts: Mutex::default(), files: Mutex::default() }
     }
 
     /// Gives the home up.
@@ -225,6 +177,23 @@ impl HomeRows {
     /// Stores changes of files, all or none.
     pub async fn commit(&self, commit: &FileCommit) -> Result<(), DatabaseError> {
         self.write(&self.files, &Write::Files(commit)).await
+    }
+
+    /// Returns the last commit of files and all files, after every commit of this server has ended.
+    ///
+    /// # Errors
+    /// Returns [`DatabaseError::Fenced`] if another server owns the home.
+    pub async fn settled_files(&self) -> Result<(Option<Uuid>, Vec<FileRow>), DatabaseError> {
+        let mut slot = self.files.lock().await;
+        *slot = None;
+        let connected = self.connected(&mut slot).await?;
+        // A commit whose answer was lost holds the row until it has ended.
+        let wait = "SELECT files_commit FROM homes WHERE home_id = $1 AND fence = $2 AND owner = $3 FOR UPDATE";
+        let waited = tokio::time::timeout(WRITE_LIMIT, connected.client.query_opt(wait, &self.identity())).await;
+        let interrupted = || DatabaseError::Interrupted { reason: "it did not answer in time".to_owned() };
+        let found = waited.map_err(|_| interrupted())?.map_err(DatabaseError::doing("looking for files"))?;
+        let commit = found.ok_or(DatabaseError::Fenced)?.get(0);
+        Ok((commit, StoredHome::open(&self.address, self.home).await?.files().await?))
     }
 
     async fn write(&self, slot: &Mutex<Option<Connected>>, write: &Write<'_>) -> Result<(), DatabaseError> {
@@ -356,9 +325,10 @@ impl HomeRows {
         let doing = || DatabaseError::doing("storing files");
         let put_file = connected.put_file.clone();
         let transaction = connected.client.transaction().await.map_err(doing())?;
-        let own =
-            "UPDATE homes SET last_no = last_no + 1 WHERE home_id = $1 AND fence = $2 AND owner = $3 RETURNING last_no";
-        let owned = transaction.query_opt(own, &self.identity()).await.map_err(doing())?;
+        let own = "UPDATE homes SET last_no = last_no + 1, files_commit = $4 WHERE home_id = $1 AND fence = $2 AND owner = $3 \
+                   RETURNING last_no";
+        let [home, fence, owner] = self.identity();
+        let owned = transaction.query_opt(own, &[home, fence, owner, &commit.id]).await.map_err(doing())?;
         let number: i64 = owned.ok_or(DatabaseError::Fenced)?.get(0);
         if !commit.gone.is_empty() {
             let remove = "DELETE FROM files WHERE home_id = $1 AND path = ANY($2)";
@@ -368,7 +338,8 @@ impl HomeRows {
         try_join_all(put).await.map_err(doing())?;
         if !commit.dropped.is_empty() {
             let dropped: Vec<&[u8]> = commit.dropped.iter().map(|hash| &hash[..]).collect();
-            let drop_pieces = "DELETE FROM pieces WHERE home_id = $1 AND sha256 = ANY($2)";
+            let drop_pieces = "DELETE FROM pieces AS piece WHERE home_id = $1 AND sha256 = ANY($2) AND NOT EXISTS (SELECT FROM files \
+                               WHERE files.home_id = $1 AND files.pieces @> ARRAY[piece.sha256])";
             transaction.execute(drop_pieces, &[&self.home, &dropped]).await.map_err(doing())?;
         }
         transaction.commit().await.map_err(doing())

@@ -3,6 +3,7 @@
 //! This is the only module that talks to a database server. Its functions are `async`; nothing here blocks.
 
 mod address;
+mod claim;
 mod connection;
 mod error;
 mod home_rows;
@@ -11,11 +12,11 @@ mod stored_home;
 mod tls;
 
 pub use address::{BadAddress, DatabaseAddress, DatabaseLogin};
+pub use claim::FoundHome;
 pub use connection::{Database, DatabaseInfo, LossPolicy};
 pub use error::DatabaseError;
 pub use home_rows::{
-    Claimable, ClaimedRows, FactDurability, FactRow, FileCommit, FileRow, HomeRows, OWN_HOME, Piece, PieceHash,
-    RowKind, SessionFacts,
+    FactDurability, FactRow, FileCommit, FileRow, HomeRows, OWN_HOME, Piece, PieceHash, RowKind, SessionFacts,
 };
 pub use schema::{AppliedMigration, SchemaState, latest_version};
 pub use stored_home::StoredHome;

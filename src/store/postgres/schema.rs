@@ -14,8 +14,10 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 1] =
-    [Migration { version: 1, name: "homes", sql: include_str!("migrations/0001_homes.sql") }];
+const MIGRATIONS: [Migration; 2] = [
+    Migration { version: 1, name: "homes", sql: include_str!("migrations/0001_homes.sql") },
+    Migration { version: 2, name: "commits", sql: include_str!("migrations/0002_commits.sql") },
+];
 
 /// The lock of the database that a migration holds: one number for all databases of this program.
 const LOCK: i64 = 0x6d69_6e69_636c_6177;

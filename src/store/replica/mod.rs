@@ -4,39 +4,39 @@
 //! what is stored, and stored before anybody is told that it was made. What other programs change in the cache is stored in the
 //! same way.
 
+mod aside;
+mod marker;
 mod restore;
 mod scan;
 mod tracked;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
-use super::atomic;
+use super::Durability;
 use super::error::StoreError;
 use super::home::{Home, lock, make_dir};
 use super::home_lock::take_lock;
 use super::postgres::{
-    Claimable, ClaimedRows, DatabaseAddress, DatabaseError, FactDurability, FactRow, HomeRows, LossPolicy, OWN_HOME,
-    SessionFacts, StoredHome,
+    DatabaseAddress, DatabaseError, FactDurability, FactRow, FoundHome, HomeRows, LossPolicy, OWN_HOME, SessionFacts,
+    StoredHome,
 };
-use super::{Durability, is_unused};
 use crate::domain::SessionId;
-use scan::Manifest;
+use marker::Marker;
+use scan::{Batch, Manifest};
 
-/// In the cache: which home of which database it is a copy of.
-const MARKER: &str = "storage/database.json";
 /// Part of a journal's name.
 const JOURNAL: &str = ".journal";
-/// Maximum number of starts that the marker names, besides the newest one.
-const MAX_OWNERS: usize = 64;
+/// How often a claim is tried while another server changes the home.
+const CLAIMS: usize = 20;
 /// How often changes of other programs are looked for.
 const LOOK: Duration = Duration::from_secs(3);
 
@@ -46,7 +46,7 @@ pub struct Replica {
     manifest: Arc<StdMutex<Manifest>>,
     usage: CacheUse,
     /// Held while files are compared and stored.
-    files: Mutex<()>,
+    files: Mutex<Files>,
     /// The length of each journal whose lines are stored. Held while a journal and its facts may differ.
     journals: Mutex<BTreeMap<SessionId, Stored>>,
 }
@@ -58,12 +58,11 @@ struct Stored {
     is_stale: bool,
 }
 
-/// The content of the marker.
-#[derive(Serialize, Deserialize)]
-struct Marker {
-    home: Uuid,
-    /// The starts of the server by which this cache was last written, in any order.
-    owners: Vec<Uuid>,
+/// What is known of the stored files.
+struct Files {
+    marker: Marker,
+    /// The outcome of a commit is unknown: what is stored has to be read first.
+    is_unknown: bool,
 }
 
 /// What may be in the folder of a cache.
@@ -88,72 +87,45 @@ impl Replica {
         folder: &Path,
         usage: CacheUse,
     ) -> Result<Self, StoreError> {
-        let doing = || StoreError::io(format!("opening {}", folder.display()));
+        let (dir, lock) = prepared(folder, usage)?;
+        let marker = Marker::read(&dir);
+        let is_home = (usage != CacheUse::Serve || marker.is_none()) && restore::has_files(&dir)?;
         match usage {
-            CacheUse::Serve => std::fs::create_dir_all(folder).map_err(doing())?,
-            CacheUse::Import | CacheUse::Adopt if is_unused(folder) => {
+            CacheUse::Serve if is_home => {
+                return Err(DatabaseError::CacheIsHome { folder: folder.to_owned() }.into());
+            }
+            CacheUse::Import | CacheUse::Adopt if !is_home => {
                 return Err(StoreError::NotFound { what: format!("home in {}", folder.display()) });
             }
-            CacheUse::Import | CacheUse::Adopt => {}
+            _ => {}
         }
-        let dir = Dir::open_ambient_dir(folder, ambient_authority()).map_err(doing())?;
-        make_dir(&dir, "sessions", 0o700)?;
-        make_dir(&dir, "storage", 0o700)?;
-        // Nobody else may have the folder while it is made a copy.
-        let sessions = dir.open_dir("sessions").map_err(doing())?;
-        let lock = take_lock(&sessions)?;
-        let marker = Marker::read(&dir);
         let owner = Uuid::new_v4();
-        let known = marker.as_ref().map(|marker| marker.owners.as_slice()).unwrap_or_default();
-        let known = &known[known.len().saturating_sub(MAX_OWNERS)..];
-        let next = Marker { home: OWN_HOME, owners: known.iter().copied().chain([owner]).collect() };
-        let is_own = marker.is_none() && !is_unused(folder);
-        if usage == CacheUse::Serve && is_own {
-            return Err(DatabaseError::CacheIsHome { folder: folder.to_owned() }.into());
+        for _ in 0..CLAIMS {
+            let found = FoundHome::find((address, policy), OWN_HOME).await?;
+            let (is_new, commit) = (found.is_new(), found.files_commit());
+            let copied = marker.as_ref().filter(|marker| usage == CacheUse::Serve && marker.is_of(&found));
+            let is_of_another = usage == CacheUse::Serve && copied.is_none() && is_new && restore::has_files(&dir)?;
+            match (usage, copied) {
+                (CacheUse::Serve, Some(marker)) => marker.with_owner(owner).write(&dir)?,
+                // A copy of a database that was lost is not taken for what a new one contains.
+                (CacheUse::Serve, None) if is_of_another => {
+                    return Err(DatabaseError::CacheIsHome { folder: folder.to_owned() }.into());
+                }
+                // A start that dies while it restores leaves no copy: the database wins again.
+                (CacheUse::Serve, None) => Marker::incomplete().write(&dir)?,
+                (CacheUse::Import | CacheUse::Adopt, _) if !is_new => return Err(DatabaseError::NotEmpty.into()),
+                (CacheUse::Import | CacheUse::Adopt, _) => {}
+            }
+            let is_copy = copied.is_some();
+            let Some(rows) = found.claim(owner).await? else { continue };
+            let claimed =
+                Claimed { rows, marker: Marker::complete(owner, commit), is_kept: is_copy || is_new, is_copy };
+            let replica = claimed.opened(&StoredHome::open(address, OWN_HOME).await?, (&dir, usage)).await?;
+            drop(lock);
+            return Ok(replica);
         }
-        if usage != CacheUse::Import {
-            next.write(&dir)?;
-        }
-        let which = if usage == CacheUse::Serve { Claimable::Any } else { Claimable::New };
-        let ClaimedRows { rows, previous, is_new } =
-            HomeRows::claim((address, policy), (OWN_HOME, which), owner).await?;
-        let is_copy = marker.is_some_and(|marker| previous.is_some_and(|previous| marker.owners.contains(&previous)));
-        // A copy of a database that was lost is not taken for what a new one contains.
-        if usage == CacheUse::Serve && is_new && !is_copy && !is_unused(folder) {
-            return Err(DatabaseError::CacheIsHome { folder: folder.to_owned() }.into());
-        }
-        let stored = StoredHome::open(address, OWN_HOME).await?;
-        let manifest = match is_copy || is_new {
-            // What differs was changed here, and is stored below.
-            true => Manifest::of(stored.files().await?),
-            false => restore::restore(&stored, &dir).await?,
-        };
-        let facts = stored.facts().await?;
-        if usage == CacheUse::Serve {
-            // Somebody moved its session here, with its journal, and nobody stored that yet.
-            let is_moved = |of: &SessionFacts| {
-                let file = format!("sessions/{}.json", of.session);
-                is_copy && manifest.contains(file.as_bytes()) && !dir.exists(&file)
-            };
-            let (_, restored): (Vec<_>, Vec<_>) = facts.iter().cloned().partition(is_moved);
-            restore::restore_journals(&dir, &restored)?;
-        }
-        if usage != CacheUse::Import {
-            Marker { home: OWN_HOME, owners: vec![owner] }.write(&dir)?;
-        }
-        let journals = facts.iter().filter_map(|of| {
-            let length = of.facts.iter().map(|fact| fact.body.len() as u64).sum();
-            Some((SessionId::parse(&of.session).ok()?, Stored { length, is_stale: false }))
-        });
-        let replica = Self {
-            rows,
-            manifest: Arc::new(StdMutex::new(manifest)),
-            usage,
-            files: Mutex::default(),
-            journals: Mutex::new(journals.collect()),
-        };
-        drop(lock);
-        Ok(replica)
+        let reason = "another server changes the home all the time".to_owned();
+        Err(DatabaseError::Interrupted { reason }.into())
     }
 
     /// Appends facts of a session: in the database, then in the journal, as `write` does. `start` is the length of the journal.
@@ -184,19 +156,37 @@ impl Replica {
     /// # Errors
     /// Returns an error if the database does not answer; the next call stores it. Nobody may be told before that the change was
     /// made.
-    pub(super) async fn store_changes(&self, home: &Home) -> Result<(), StoreError> {
-        let _one_at_a_time = self.files.lock().await;
+    pub(super) async fn store_changes(self: &Arc<Self>, home: &Home) -> Result<(), StoreError> {
+        let (replica, home) = (self.clone(), home.clone());
+        // Whoever waits for it may go away; what was begun is brought to its end.
+        let stored = tokio::spawn(async move { replica.store_now(&home).await });
+        stored.await.map_err(|_| StoreError::ShutDown)?
+    }
+
+    async fn store_now(&self, home: &Home) -> Result<(), StoreError> {
+        let mut files = self.files.lock().await;
+        if files.is_unknown {
+            let (commit, rows) = self.rows.settled_files().await?;
+            *lock(&self.manifest) = Manifest::of(rows);
+            files.marker.set_commit(commit);
+            files.is_unknown = false;
+        }
         // A journal that is gone now is in a file that is stored below.
         let journals = self.changed_journals(home).await?;
         loop {
             let (manifest, looked, usage) = (self.manifest.clone(), home.clone(), self.usage);
             let compared = tokio::task::spawn_blocking(move || {
+                let batch = lock(&manifest).compare(looked.root())?;
+                // After the walk: a copy that was deleted under it has lost files which nobody deleted.
                 if usage != CacheUse::Import {
                     Marker::require(looked.root())?;
+                    if batch.commit.gone.iter().any(|path| tracked::is_required(path)) {
+                        return Err(DatabaseError::CacheGone.into());
+                    }
                 }
-                lock(&manifest).compare(looked.root())
+                Ok::<Batch, StoreError>(batch)
             });
-            let batch = compared.await.map_err(|_| StoreError::ShutDown)??;
+            let mut batch = compared.await.map_err(|_| StoreError::ShutDown)??;
             for path in &batch.too_large {
                 home.warn(format!(
                     "{path} is not kept in the database, only on this machine: files have at most {} MiB, and all of a home {} GiB",
@@ -204,11 +194,9 @@ impl Replica {
                     scan::MAX_HOME >> 30
                 ));
             }
-            if !batch.pieces.is_empty() {
-                self.rows.put_pieces(&batch.pieces).await?;
-            }
             if !batch.is_empty() {
-                self.rows.commit(&batch.commit).await?;
+                batch.commit.id = Uuid::new_v4();
+                self.commit(home, &mut files, &batch).await?;
             }
             let is_full = batch.is_full;
             lock(&self.manifest).stored(batch);
@@ -222,9 +210,38 @@ impl Replica {
         Ok(())
     }
 
+    async fn commit(&self, home: &Home, files: &mut Files, batch: &Batch) -> Result<(), StoreError> {
+        files.is_unknown = true;
+        files.marker.begin(batch.commit.id);
+        self.note(home, &files.marker)?;
+        if !batch.pieces.is_empty() {
+            self.rows.put_pieces(&batch.pieces).await?;
+        }
+        self.rows.commit(&batch.commit).await?;
+        files.is_unknown = false;
+        files.marker.set_commit(Some(batch.commit.id));
+        self.note(home, &files.marker)
+    }
+
+    fn note(&self, home: &Home, marker: &Marker) -> Result<(), StoreError> {
+        if self.usage == CacheUse::Import { Ok(()) } else { marker.note(home.root()) }
+    }
+
     /// Stores what is left and gives the home up.
-    pub(super) async fn release(&self, home: &Home) -> Result<(), StoreError> {
+    pub(super) async fn release(self: &Arc<Self>, home: &Home) -> Result<(), StoreError> {
         self.store_changes(home).await?;
+        if self.usage != CacheUse::Import {
+            let mut marker = self.files.lock().await.marker.clone();
+            let home = home.clone();
+            let noted = tokio::task::spawn_blocking(move || {
+                let doing = || StoreError::io("writing the copy to the disk");
+                let opened = home.root().open(".").map_err(doing())?;
+                rustix::fs::syncfs(opened).map_err(|error| doing()(error.into()))?;
+                marker.set_on_disk();
+                marker.write(home.root())
+            });
+            noted.await.map_err(|_| StoreError::ShutDown)??;
+        }
         Ok(self.rows.release().await?)
     }
 
@@ -295,24 +312,64 @@ pub async fn export(address: &DatabaseAddress, folder: &Path) -> Result<(), Stor
     restore::restore_journals(&dir, &stored.facts().await?)
 }
 
-impl Marker {
-    fn read(dir: &Dir) -> Option<Self> {
-        serde_json::from_slice(&dir.read(MARKER).ok()?).ok()
-    }
+/// A home that was claimed.
+struct Claimed {
+    rows: HomeRows,
+    /// Of the copy once it is complete.
+    marker: Marker,
+    /// Whether what differs in the folder is stored; otherwise it is made what the database has.
+    is_kept: bool,
+    /// Whether the folder is the copy of what was claimed.
+    is_copy: bool,
+}
 
-    fn write(&self, dir: &Dir) -> Result<(), StoreError> {
-        let storage = dir.open_dir("storage").map_err(StoreError::io("opening storage/"))?;
-        let name = MARKER.rsplit('/').next().expect("a name");
-        let bytes = serde_json::to_vec(self).expect("it has string keys");
-        atomic::replace(&storage, name, &bytes, 0o600).map_err(StoreError::io(format!("writing {MARKER}")))
-    }
-
-    /// # Errors
-    /// Returns an error if the cache was deleted under a running server: its files are not gone, then.
-    fn require(dir: &Dir) -> Result<(), StoreError> {
-        match dir.exists(MARKER) {
-            true => Ok(()),
-            false => Err(DatabaseError::CacheGone.into()),
+impl Claimed {
+    async fn opened(self, stored: &StoredHome, (dir, usage): (&Dir, CacheUse)) -> Result<Replica, StoreError> {
+        let manifest = match self.is_kept {
+            true => Manifest::of(stored.files().await?),
+            false => restore::restore(stored, dir).await?,
+        };
+        let facts = stored.facts().await?;
+        if usage == CacheUse::Serve {
+            // Somebody moved its session here, with its journal, and nobody stored that yet.
+            let is_moved = |of: &SessionFacts| {
+                let file = format!("sessions/{}.json", of.session);
+                self.is_copy && manifest.contains(file.as_bytes()) && !dir.exists(&file)
+            };
+            let (_, restored): (Vec<_>, Vec<_>) = facts.iter().cloned().partition(is_moved);
+            restore::restore_journals(dir, &restored)?;
         }
+        if usage != CacheUse::Import {
+            self.marker.write(dir)?;
+        }
+        let journals = facts.iter().filter_map(|of| {
+            let length = of.facts.iter().map(|fact| fact.body.len() as u64).sum();
+            Some((SessionId::parse(&of.session).ok()?, Stored { length, is_stale: false }))
+        });
+        Ok(Replica {
+            rows: self.rows,
+            manifest: Arc::new(StdMutex::new(manifest)),
+            usage,
+            files: Mutex::new(Files { marker: self.marker, is_unknown: false }),
+            journals: Mutex::new(journals.collect()),
+        })
     }
+}
+
+/// Opens the folder of a copy. Nobody else may have it while it is made one.
+fn prepared(folder: &Path, usage: CacheUse) -> Result<(Dir, File), StoreError> {
+    let doing = || StoreError::io(format!("opening {}", folder.display()));
+    match usage {
+        CacheUse::Serve => std::fs::create_dir_all(folder).map_err(doing())?,
+        CacheUse::Import | CacheUse::Adopt if !folder.is_dir() => {
+            return Err(StoreError::NotFound { what: format!("home in {}", folder.display()) });
+        }
+        CacheUse::Import | CacheUse::Adopt => {}
+    }
+    let dir = Dir::open_ambient_dir(folder, ambient_authority()).map_err(doing())?;
+    make_dir(&dir, "sessions", 0o700)?;
+    make_dir(&dir, "storage", 0o700)?;
+    let sessions = dir.open_dir("sessions").map_err(doing())?;
+    let lock = take_lock(&sessions)?;
+    Ok((dir, lock))
 }

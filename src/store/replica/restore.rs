@@ -1,6 +1,6 @@
 //! Makes the files of a folder those of a home in the database.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -9,62 +9,126 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
 
-use super::scan::{Manifest, PIECE};
+use super::aside::{Aside, beneath};
+use super::scan::{MAX_FILE, MODES, Manifest, PIECE};
 use super::tracked;
 use crate::store::error::StoreError;
 use crate::store::home::make_dir;
 use crate::store::postgres::{DatabaseError, FileRow, RowKind, SessionFacts, StoredHome};
 use crate::store::{atomic, sha256_bytes};
 
-/// Makes the kept files of `folder` those of the database, byte for byte. Returns what is stored.
+/// What the owner of a folder needs to restore what is in it.
+const OWN: u32 = 0o700;
+
+/// Makes the kept files of `folder` those of the database, byte for byte. What the database does not have is moved to quarantine.
+/// Returns what is stored.
 ///
 /// # Errors
 /// Returns an error if the database has no file as it was stored, or if a file cannot be written.
 pub(super) async fn restore(stored: &StoredHome, folder: &Dir) -> Result<Manifest, StoreError> {
     let rows = stored.files().await?;
-    if let Some(row) = rows.iter().find(|row| !tracked::may_be_written(&row.path)) {
+    let wanted: BTreeMap<&[u8], &FileRow> = rows.iter().map(|row| (&*row.path, row)).collect();
+    if let Some(row) = rows.iter().find(|row| !is_possible(row, &wanted)) {
         return Err(damaged(row).into());
     }
     // What is there counts as known, so that only what differs is fetched.
     let here = local(folder)?;
-    let wanted: BTreeSet<&[u8]> = rows.iter().map(|row| &*row.path).collect();
-    let differs = |row: &FileRow| wanted.contains(&*row.path);
-    let kinds: BTreeMap<&[u8], RowKind> = rows.iter().map(|row| (&*row.path, row.kind)).collect();
-    for row in here.iter().rev() {
-        if !differs(row) || kinds.get(&*row.path).is_some_and(|kind| *kind != row.kind) {
-            remove(folder, row)?;
-        }
+    for row in here.iter().filter(|row| row.kind == RowKind::Folder && row.mode & OWN != OWN) {
+        set_folder_mode(folder, row, OWN)?;
     }
+    let mut aside = Aside::new(folder);
+    for row in here.iter().rev() {
+        clear(folder, (row, wanted.get(&*row.path).copied()), &mut aside)?;
+    }
+    aside.report();
     let same: BTreeMap<&[u8], &FileRow> = here.iter().map(|row| (&*row.path, row)).collect();
-    for row in rows.iter().filter(|row| same.get(&*row.path).is_none_or(|here| *here != *row)) {
+    let differs = |row: &&FileRow| {
+        let is_closed = row.kind == RowKind::Folder && row.mode & OWN != OWN;
+        is_closed || same.get(&*row.path).is_none_or(|here| *here != *row)
+    };
+    for row in rows.iter().filter(differs) {
         write(stored, folder, row).await?;
+    }
+    // Nothing more is written below them.
+    for row in rows.iter().rev().filter(|row| row.kind == RowKind::Folder).filter(differs) {
+        set_folder_mode(folder, row, row.mode & MODES)?;
     }
     Ok(Manifest::of(rows))
 }
 
-/// Writes the journals of sessions as they are in the database, and removes others.
+/// Whether a row can be of a home: at a path that is kept, in folders, and of a size that its pieces have.
+fn is_possible(row: &FileRow, rows: &BTreeMap<&[u8], &FileRow>) -> bool {
+    let ancestors = (0..row.path.len()).filter(|at| row.path[*at] == b'/').map(|at| &row.path[..at]);
+    let is_in_folders = ancestors
+        .filter(|ancestor| tracked::may_be_written(ancestor))
+        .all(|ancestor| rows.get(ancestor).is_some_and(|row| row.kind == RowKind::Folder));
+    let fits = match row.kind {
+        RowKind::Folder => row.size == 0 && row.pieces.is_empty(),
+        RowKind::Link => row.size <= PIECE as u64 && row.pieces.len() == 1,
+        RowKind::File => row.size <= MAX_FILE && row.pieces.len() as u64 == row.size.div_ceil(PIECE as u64),
+    };
+    tracked::may_be_written(&row.path) && is_in_folders && fits
+}
+
+/// Makes room for what the database has at the path of a row that is here.
+fn clear(folder: &Dir, (here, wanted): (&FileRow, Option<&FileRow>), aside: &mut Aside) -> Result<(), StoreError> {
+    let path = as_path(&here.path);
+    let is_same = wanted.is_some_and(|wanted| wanted.kind == here.kind && wanted.pieces == here.pieces);
+    if is_same || (wanted.is_none() && Aside::contains(path)) {
+        return Ok(());
+    }
+    if here.kind != RowKind::Folder {
+        return aside.take(path);
+    }
+    let removed = beneath(folder, path).and_then(|(parent, name)| parent.remove_dir(name));
+    match removed {
+        // Something that is not kept is in it.
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => match wanted {
+            Some(_) => aside.take(path),
+            None => Ok(()),
+        },
+        removed => removed.map_err(StoreError::io(format!("removing {}", path.display()))),
+    }
+}
+
+/// Writes the journals of sessions as they are in the database. Others are moved to quarantine.
 pub(super) fn restore_journals(folder: &Dir, sessions: &[SessionFacts]) -> Result<(), StoreError> {
     make_dir(folder, "sessions", 0o700)?;
     let dir = folder.open_dir("sessions").map_err(StoreError::io("opening sessions/"))?;
-    let wanted: BTreeSet<String> = sessions.iter().map(|of| format!("{}.journal", of.session)).collect();
+    if let Some(of) = sessions.iter().find(|of| crate::domain::SessionId::parse(&of.session).is_err()) {
+        return Err(DatabaseError::Damaged { what: format!("session {:?}", of.session) }.into());
+    }
+    let bytes = |of: &SessionFacts| of.facts.iter().flat_map(|fact| fact.body.iter().copied()).collect();
+    let mut wanted: BTreeMap<String, Vec<u8>> =
+        sessions.iter().map(|of| (format!("{}.journal", of.session), bytes(of))).collect();
+    let mut aside = Aside::new(folder);
     for entry in dir.entries().map_err(StoreError::io("listing sessions/"))?.flatten() {
         let name = entry.file_name().into_string().unwrap_or_default();
-        if name.ends_with(".journal") && !wanted.contains(&name) {
-            dir.remove_file(&name).map_err(StoreError::io(format!("removing sessions/{name}")))?;
-        }
-    }
-    for SessionFacts { session, facts } in sessions {
-        if crate::domain::SessionId::parse(session).is_err() {
-            return Err(DatabaseError::Damaged { what: format!("session {session:?}") }.into());
-        }
-        let bytes: Vec<u8> = facts.iter().flat_map(|fact| fact.body.iter().copied()).collect();
-        let name = format!("{session}.journal");
-        if dir.read(&name).is_ok_and(|here| here == bytes) {
+        if !name.ends_with(".journal") {
             continue;
         }
+        let here = dir.read(&name).map_err(StoreError::io(format!("reading sessions/{name}")))?;
+        match wanted.get(&name) {
+            Some(stored) if *stored == here => drop(wanted.remove(&name)),
+            // A line that was cut off on this machine is replaced by the whole one.
+            Some(stored) if stored.starts_with(&here) => {}
+            _ => aside.take(&Path::new("sessions").join(&name))?,
+        }
+    }
+    aside.report();
+    for (name, bytes) in wanted {
         atomic::replace(&dir, &name, &bytes, 0o600).map_err(StoreError::io(format!("writing sessions/{name}")))?;
     }
     Ok(())
+}
+
+/// Whether a folder has files of its own. Empty ones whose names begin with a dot only keep a folder in a Git clone.
+pub(super) fn has_files(folder: &Dir) -> Result<bool, StoreError> {
+    let is_own = |row: &FileRow| {
+        let name = row.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        row.kind != RowKind::Folder && !(row.size == 0 && name.starts_with(b"."))
+    };
+    Ok(local(folder)?.iter().any(is_own))
 }
 
 /// Returns what a folder has of the files that are kept, each folder before what is in it.
@@ -83,61 +147,58 @@ fn local(folder: &Dir) -> Result<Vec<FileRow>, StoreError> {
 async fn write(stored: &StoredHome, folder: &Dir, row: &FileRow) -> Result<(), StoreError> {
     let path = as_path(&row.path);
     let doing = || StoreError::io(format!("restoring {}", path.display()));
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        folder.create_dir_all(parent).map_err(doing())?;
-    }
+    let (parent, name) = beneath(folder, path).map_err(doing())?;
     match row.kind {
-        RowKind::Folder => make_folder(folder, path, row.mode).map_err(doing()),
+        RowKind::Folder => make_folder(&parent, &name).map_err(doing()),
         RowKind::Link => {
             let target = content(stored, row).await?;
-            let _ = folder.remove_file(path);
-            folder.symlink_contents(as_path(&target), path).map_err(doing())
+            match parent.remove_file(&name) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(doing()(error)),
+                _ => {}
+            }
+            parent.symlink_contents(as_path(&target), &name).map_err(doing())
         }
         RowKind::File => {
             let bytes = content(stored, row).await?;
-            write_file(folder, row, &bytes).map_err(doing())
+            write_file((&parent, &name), row, &bytes).map_err(doing())
         }
     }
 }
 
-fn write_file(folder: &Dir, row: &FileRow, bytes: &[u8]) -> io::Result<()> {
-    let path = as_path(&row.path);
-    let temporary = path.with_file_name(atomic::temporary_name());
+fn write_file((parent, name): (&Dir, &OsStr), row: &FileRow, bytes: &[u8]) -> io::Result<()> {
+    let temporary = atomic::temporary_name();
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
-    let mut file = folder.open_with(&temporary, &options)?;
+    let mut file = parent.open_with(&temporary, &options)?;
     file.write_all(bytes)?;
-    file.set_permissions(Permissions::from_mode(row.mode))?;
+    file.set_permissions(Permissions::from_mode(row.mode & MODES))?;
     let file = file.into_std();
     let modified = u64::try_from(row.modified).unwrap_or_default();
     file.set_modified(UNIX_EPOCH + Duration::from_nanos(modified))?;
     file.sync_all()?;
-    folder.rename(&temporary, folder, path)
+    parent.rename(&temporary, parent, name)
 }
 
-fn make_folder(folder: &Dir, path: &Path, mode: u32) -> io::Result<()> {
+/// Makes a folder in which its owner can write, until [`set_folder_mode`].
+fn make_folder(parent: &Dir, name: &OsStr) -> io::Result<()> {
     let mut builder = DirBuilder::new();
-    builder.mode(mode);
-    match folder.create_dir_with(path, &builder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        made => made?,
+    builder.mode(OWN);
+    match parent.create_dir_with(name, &builder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
     }
-    // The umask does not count here.
-    folder.open_dir(path)?.set_permissions(".", Permissions::from_mode(mode))
 }
 
-fn remove(folder: &Dir, row: &FileRow) -> Result<(), StoreError> {
+/// The umask does not count here.
+fn set_folder_mode(folder: &Dir, row: &FileRow, mode: u32) -> Result<(), StoreError> {
     let path = as_path(&row.path);
-    let removed = match row.kind {
-        RowKind::Folder => folder.remove_dir(path),
-        RowKind::File | RowKind::Link => folder.remove_file(path),
-    };
-    match removed {
-        // Something that is not kept is in it.
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed.map_err(StoreError::io(format!("removing {}", path.display()))),
-    }
+    let set = beneath(folder, path).and_then(|(parent, name)| {
+        if !parent.symlink_metadata(&name)?.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        parent.set_permissions(&name, Permissions::from_mode(mode))
+    });
+    set.map_err(StoreError::io(format!("setting the mode of {}", path.display())))
 }
 
 /// Returns the bytes of a file, each piece of which must be what its hash says.

@@ -30,6 +30,8 @@ pub(super) const MAX_HOME: u64 = 8 << 30;
 const MAX_ENTRIES: usize = 200_000;
 /// Times of files are not more exact than this.
 const TIME_STEP: i64 = 20_000_000;
+/// The bits of a mode that are kept: nobody gets the rights of another user by a restore.
+pub(super) const MODES: u32 = 0o1777;
 const LEVEL: i32 = 3;
 
 /// What is stored of a home's files, and how they looked when they were read.
@@ -213,7 +215,7 @@ impl Look<'_> {
             self.put_if_new(FileRow {
                 path: path.clone(),
                 kind: RowKind::Folder,
-                mode: meta.permissions().mode() & 0o7777,
+                mode: meta.permissions().mode() & MODES,
                 size: 0,
                 modified: 0,
                 pieces: Vec::new(),
@@ -342,7 +344,7 @@ impl Seen {
             modified: meta.mtime() * 1_000_000_000 + meta.mtime_nsec(),
             changed: meta.ctime() * 1_000_000_000 + meta.ctime_nsec(),
             inode: meta.ino(),
-            mode: meta.permissions().mode() & 0o7777,
+            mode: meta.permissions().mode() & MODES,
         }
     }
 }

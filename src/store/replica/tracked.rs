@@ -29,6 +29,8 @@ const FOLDERS: [&str; 11] = [
     "storage/trusted",
     "workspace",
 ];
+/// What every home has from its start on: without one of these, the copy was deleted.
+const REQUIRED: [&str; 7] = ["knowledge", "memory", "scratch", "session-key.json", "sessions", "skills", "workspace"];
 /// The folders of projects are kept, too.
 const PROJECTS: &str = "workspaces";
 /// Paths in these folders that are not kept.
@@ -47,6 +49,11 @@ pub(super) fn is_kept(path: &[u8]) -> bool {
     let is_left_out = LEFT_OUT.iter().any(|left_out| left_out.as_bytes() == path);
     let is_temporary = name.starts_with(b".") && name.ends_with(atomic::TEMP.as_bytes());
     !is_left_out && !is_temporary && !is_journal(path)
+}
+
+/// Whether a home without this path is none.
+pub(super) fn is_required(path: &[u8]) -> bool {
+    REQUIRED.iter().any(|required| required.as_bytes() == path)
 }
 
 /// Whether a path of a database may be written to a home.

@@ -1,0 +1,87 @@
+//! Taking a home: what the database has of it is read first, and the home is taken only if that is still so.
+
+use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::address::DatabaseAddress;
+use super::connection::{Database, LossPolicy};
+use super::error::DatabaseError;
+use super::home_rows::HomeRows;
+
+/// What this version reads and writes.
+const FORMAT: i32 = 1;
+
+/// A home in a database before it is claimed.
+pub struct FoundHome {
+    address: DatabaseAddress,
+    client: Client,
+    home: Uuid,
+    owner: Option<Uuid>,
+    last_owner: Option<Uuid>,
+    fence: i64,
+    last_no: i64,
+    files_commit: Option<Uuid>,
+}
+
+impl FoundHome {
+    /// Reads what there is, and changes nothing but that an unknown home gets its row.
+    ///
+    /// # Errors
+    /// Returns why the database cannot be used, and [`DatabaseError::NewerHome`] if a newer version wrote the home.
+    pub async fn find((address, policy): (&DatabaseAddress, LossPolicy), home: Uuid) -> Result<Self, DatabaseError> {
+        let database = Database::connect(address).await?;
+        database.inspect(policy).await?;
+        database.schema().await?.require_latest()?;
+        let client = database.into_client();
+        let doing = || DatabaseError::doing("looking at the home");
+        let make = "INSERT INTO homes (home_id) VALUES ($1) ON CONFLICT DO NOTHING";
+        client.execute(make, &[&home]).await.map_err(doing())?;
+        let find =
+            "SELECT owner, last_owner, fence, last_no, files_commit FROM homes WHERE home_id = $1 AND format <= $2";
+        let found = client.query_opt(find, &[&home, &FORMAT]).await.map_err(doing())?;
+        let found = found.ok_or(DatabaseError::NewerHome)?;
+        Ok(Self {
+            address: address.clone(),
+            client,
+            home,
+            owner: found.get(0),
+            last_owner: found.get(1),
+            fence: found.get(2),
+            last_no: found.get(3),
+            files_commit: found.get(4),
+        })
+    }
+
+    /// Returns the start of a server that owns it, or owned it last.
+    pub fn owner(&self) -> Option<Uuid> {
+        self.owner.or(self.last_owner)
+    }
+
+    /// Whether nothing was ever stored in it.
+    pub fn is_new(&self) -> bool {
+        self.last_no == 0
+    }
+
+    /// Returns the last commit of files.
+    pub fn files_commit(&self) -> Option<Uuid> {
+        self.files_commit
+    }
+
+    /// Takes the home: writes of its owner so far are refused from now on. Returns `None`, and takes nothing, if it is not
+    /// as it was found any more.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer; whether the home was taken is unknown then.
+    pub async fn claim(self, owner: Uuid) -> Result<Option<HomeRows>, DatabaseError> {
+        let take = "UPDATE homes SET owner = $2, last_owner = coalesce(owner, last_owner), fence = fence + 1 WHERE home_id = $1 AND \
+                    fence = $3 AND owner IS NOT DISTINCT FROM $4 AND files_commit IS NOT DISTINCT FROM $5 AND (last_no = 0) = $6 \
+                    RETURNING fence";
+        let is_new = self.is_new();
+        let values: [&(dyn ToSql + Sync); 6] =
+            [&self.home, &owner, &self.fence, &self.owner, &self.files_commit, &is_new];
+        let taken = self.client.query_opt(take, &values);
+        let taken = taken.await.map_err(DatabaseError::doing("claiming the home"))?;
+        Ok(taken.map(|row| HomeRows::owned(self.address, (self.home, owner), row.get(0))))
+    }
+}

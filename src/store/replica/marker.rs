@@ -1,0 +1,123 @@
+//! `storage/database.json`: which home of which database a folder is a copy of, and of which state.
+
+use std::io::Write;
+
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::store::atomic;
+use crate::store::error::StoreError;
+use crate::store::postgres::{DatabaseError, FoundHome, OWN_HOME};
+
+const MARKER: &str = "storage/database.json";
+/// Maximum number of starts that the marker names, besides the newest one.
+const MAX_OWNERS: usize = 64;
+/// Another one after each start of the machine.
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// The content of the marker.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Marker {
+    home: Uuid,
+    /// The starts of the server by which this copy was last written, in any order; none while it is not complete.
+    owners: Vec<Uuid>,
+    /// The last commit of files that this copy has, and the one under way; nil before the first.
+    #[serde(default)]
+    commits: Vec<Uuid>,
+    /// The boot of the machine in which it was written; `None` once all of it is on the disk.
+    #[serde(default)]
+    boot: Option<String>,
+}
+
+impl Marker {
+    /// Returns the marker of a copy that has the files of `commit`.
+    pub fn complete(owner: Uuid, commit: Option<Uuid>) -> Self {
+        Self { home: OWN_HOME, owners: vec![owner], commits: vec![commit.unwrap_or_default()], boot: this_boot() }
+    }
+
+    /// Returns the marker of a folder that is being made a copy: it is of no state, so the database wins.
+    pub fn incomplete() -> Self {
+        Self { home: OWN_HOME, owners: Vec::new(), commits: Vec::new(), boot: this_boot() }
+    }
+
+    /// Whether what differs in the folder was changed here after all that the database has.
+    pub fn is_of(&self, found: &FoundHome) -> bool {
+        let is_last_owner = found.owner().is_some_and(|owner| self.owners.contains(&owner));
+        let is_last_commit = self.commits.contains(&found.files_commit().unwrap_or_default());
+        // After a crash of the machine, files may be what they never were.
+        let is_on_disk = self.boot.is_none() || self.boot == this_boot();
+        self.home == OWN_HOME && is_last_owner && is_last_commit && is_on_disk
+    }
+
+    /// Adds a start that may have the home next.
+    pub fn with_owner(&self, owner: Uuid) -> Self {
+        let known = &self.owners[self.owners.len().saturating_sub(MAX_OWNERS)..];
+        let owners = known.iter().copied().chain([owner]).collect();
+        Self { owners, boot: this_boot(), ..self.clone() }
+    }
+
+    /// Says that this commit is under way.
+    pub fn begin(&mut self, commit: Uuid) {
+        self.commits.truncate(1);
+        self.commits.push(commit);
+    }
+
+    /// Says that this is the last commit.
+    pub fn set_commit(&mut self, commit: Option<Uuid>) {
+        self.commits = vec![commit.unwrap_or_default()];
+    }
+
+    /// Says that all of the copy is on the disk.
+    pub fn set_on_disk(&mut self) {
+        self.boot = None;
+    }
+
+    pub fn read(dir: &Dir) -> Option<Self> {
+        serde_json::from_slice(&dir.read(MARKER).ok()?).ok()
+    }
+
+    /// Writes it to the disk.
+    pub fn write(&self, dir: &Dir) -> Result<(), StoreError> {
+        let (storage, name) = storage(dir)?;
+        atomic::replace(&storage, name, &self.bytes(), 0o600).map_err(StoreError::io(format!("writing {MARKER}")))
+    }
+
+    /// Writes it without waiting for the disk: after a crash of the machine, it does not count.
+    pub fn note(&self, dir: &Dir) -> Result<(), StoreError> {
+        let doing = || StoreError::io(format!("writing {MARKER}"));
+        let (storage, name) = storage(dir)?;
+        let temporary = atomic::temporary_name();
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        let mut file = storage.open_with(&temporary, &options).map_err(doing())?;
+        let written = file.write_all(&self.bytes()).and_then(|()| storage.rename(&temporary, &storage, name));
+        if written.is_err() {
+            // Best effort: it does no harm.
+            let _ = storage.remove_file(&temporary);
+        }
+        written.map_err(doing())
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("it has string keys")
+    }
+
+    /// # Errors
+    /// Returns an error if the copy was deleted under a running server: its files are not gone, then.
+    pub fn require(dir: &Dir) -> Result<(), StoreError> {
+        match dir.exists(MARKER) {
+            true => Ok(()),
+            false => Err(DatabaseError::CacheGone.into()),
+        }
+    }
+}
+
+fn storage(dir: &Dir) -> Result<(Dir, &'static str), StoreError> {
+    let (folder, name) = MARKER.split_once('/').expect("a path");
+    Ok((dir.open_dir(folder).map_err(StoreError::io("opening storage/"))?, name))
+}
+
+fn this_boot() -> Option<String> {
+    Some(std::fs::read_to_string(BOOT).unwrap_or_default().trim().to_owned())
+}
