@@ -6,11 +6,12 @@
 
 mod aside;
 mod marker;
+mod not_kept;
 mod restore;
 mod scan;
 mod tracked;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -173,10 +174,12 @@ impl Replica {
         }
         // A journal that is gone now is in a file that is stored below.
         let journals = self.changed_journals(home).await?;
-        loop {
+        let mut read = BTreeSet::new();
+        let left_out = loop {
             let (manifest, looked, usage) = (self.manifest.clone(), home.clone(), self.usage);
+            let done = read.clone();
             let compared = tokio::task::spawn_blocking(move || {
-                let batch = lock(&manifest).compare(looked.root())?;
+                let batch = lock(&manifest).compare_rest(looked.root(), &done)?;
                 // After the walk: a copy that was deleted under it has lost files which nobody deleted.
                 if usage != CacheUse::Import {
                     Marker::require(looked.root())?;
@@ -187,25 +190,29 @@ impl Replica {
                 Ok::<Batch, StoreError>(batch)
             });
             let mut batch = compared.await.map_err(|_| StoreError::ShutDown)??;
-            for path in &batch.too_large {
-                home.warn(format!(
-                    "{path} is not kept in the database, only on this machine: files have at most {} MiB, and all of a home {} GiB",
-                    scan::MAX_FILE >> 20,
-                    scan::MAX_HOME >> 30
-                ));
+            for (path, why) in lock(&self.manifest).unreported(&batch) {
+                let path = String::from_utf8_lossy(path);
+                home.warn(format!("{path} is not kept in the database as it is, only on this machine: {why}"));
             }
             if !batch.is_empty() {
                 batch.commit.id = Uuid::new_v4();
                 self.commit(home, &mut files, &batch).await?;
             }
+            read.extend(batch.read.iter().cloned());
             let is_full = batch.is_full;
+            let left_out: BTreeSet<Vec<u8>> = batch.left_out.keys().cloned().collect();
             lock(&self.manifest).stored(batch);
             if !is_full {
-                break;
+                break left_out;
             }
-        }
-        for id in journals {
-            self.store_journal(home, &id).await?;
+        };
+        // Facts that are in no stored file stay.
+        let is_left_out = |id: &SessionId| {
+            let file = format!("sessions/{}.json", id.as_str());
+            left_out.contains(file.as_bytes()) || left_out.contains(b"sessions".as_slice())
+        };
+        for id in journals.iter().filter(|id| !is_left_out(id)) {
+            self.store_journal(home, id).await?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Makes the files of a folder those of a home in the database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -40,15 +40,18 @@ pub(super) async fn restore(stored: &StoredHome, folder: &Dir) -> Result<Manifes
     for row in here.iter().rev() {
         clear(folder, (row, wanted.get(&*row.path).copied()), &mut aside)?;
     }
-    aside.report();
     let same: BTreeMap<&[u8], &FileRow> = here.iter().map(|row| (&*row.path, row)).collect();
     let differs = |row: &&FileRow| {
         let is_closed = row.kind == RowKind::Folder && row.mode & OWN != OWN;
         is_closed || same.get(&*row.path).is_none_or(|here| *here != *row)
     };
     for row in rows.iter().filter(differs) {
+        if !same.contains_key(&*row.path) {
+            clear_left_out(folder, row, &mut aside)?;
+        }
         write(stored, folder, row).await?;
     }
+    aside.report();
     // Nothing more is written below them.
     for row in rows.iter().rev().filter(|row| row.kind == RowKind::Folder).filter(differs) {
         set_folder_mode(folder, row, row.mode & MODES)?;
@@ -88,6 +91,18 @@ fn clear(folder: &Dir, (here, wanted): (&FileRow, Option<&FileRow>), aside: &mut
             None => Ok(()),
         },
         removed => removed.map_err(StoreError::io(format!("removing {}", path.display()))),
+    }
+}
+
+/// Makes room where something stands that is not kept as it is: too large, or unreadable.
+fn clear_left_out(folder: &Dir, row: &FileRow, aside: &mut Aside) -> Result<(), StoreError> {
+    let path = as_path(&row.path);
+    let found = beneath(folder, path).and_then(|(parent, name)| parent.symlink_metadata(name));
+    match found {
+        Ok(meta) if meta.is_dir() && row.kind == RowKind::Folder => Ok(()),
+        Ok(_) => aside.take(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(StoreError::io(format!("looking at {}", path.display()))(error)),
     }
 }
 
@@ -134,8 +149,10 @@ pub(super) fn has_files(folder: &Dir) -> Result<bool, StoreError> {
 /// Returns what a folder has of the files that are kept, each folder before what is in it.
 fn local(folder: &Dir) -> Result<Vec<FileRow>, StoreError> {
     let mut manifest = Manifest::default();
+    let mut read = BTreeSet::new();
     loop {
-        let batch = manifest.compare(folder)?;
+        let batch = manifest.compare_rest(folder, &read)?;
+        read.extend(batch.read.iter().cloned());
         let is_full = batch.is_full;
         manifest.stored(batch);
         if !is_full {

@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, PermissionsExt};
 
+use super::not_kept::NotKept;
 use super::tracked;
 use crate::store::error::StoreError;
 use crate::store::postgres::{FileCommit, FileRow, Piece, PieceHash, RowKind};
@@ -26,6 +27,9 @@ const BATCH_FILES: usize = 500;
 pub(super) const MAX_FILE: u64 = 256 << 20;
 /// All files of one home together. What is found after that is not kept.
 pub(super) const MAX_HOME: u64 = 8 << 30;
+/// Length of a path in bytes, and how many folders it is in.
+pub(super) const MAX_PATH: usize = 4096;
+pub(super) const MAX_DEPTH: usize = 100;
 /// Files and folders of one home.
 const MAX_ENTRIES: usize = 200_000;
 /// Times of files are not more exact than this.
@@ -40,8 +44,8 @@ pub(super) struct Manifest {
     entries: BTreeMap<Vec<u8>, Known>,
     /// How many times a file needs each piece.
     needed: HashMap<PieceHash, usize>,
-    /// Files that are too large, so that each is reported once.
-    too_large: BTreeSet<Vec<u8>>,
+    /// What is left out, so that each is reported once.
+    left_out: BTreeSet<Vec<u8>>,
 }
 
 struct Known {
@@ -71,8 +75,10 @@ struct Seen {
 pub(super) struct Batch {
     pub commit: FileCommit,
     pub pieces: Vec<Piece>,
-    /// Files that are too large to be kept, and were not reported before.
-    pub too_large: Vec<String>,
+    /// What is not kept as it is now, with everything in it. What is stored of it stays.
+    pub left_out: BTreeMap<Vec<u8>, NotKept>,
+    /// Files that were read.
+    pub read: Vec<Vec<u8>>,
     /// Whether there may be more changes.
     pub is_full: bool,
     seen: BTreeMap<Vec<u8>, Seen>,
@@ -100,12 +106,14 @@ impl Manifest {
     ///
     /// # Errors
     /// Returns an error if a folder cannot be read: what is in it must not be taken for removed.
-    pub fn compare(&self, home: &Dir) -> Result<Batch, StoreError> {
+    /// Files that this run has `read` are not read again, whatever their times say.
+    pub fn compare_rest(&self, home: &Dir, read: &BTreeSet<Vec<u8>>) -> Result<Batch, StoreError> {
         let mut looked = Look {
             manifest: self,
             home,
             now: nanoseconds(SystemTime::now()),
             batch: Batch::default(),
+            done: read,
             read: 0,
             total: 0,
             found: BTreeSet::new(),
@@ -115,7 +123,13 @@ impl Manifest {
         }
         let Look { mut batch, found, .. } = looked;
         if !batch.is_full {
-            batch.commit.gone = self.entries.keys().filter(|path| !found.contains(*path)).cloned().collect();
+            let stays = |path: &[u8]| {
+                let mut above = (0..path.len()).filter(|at| path[*at] == b'/').map(|at| &path[..at]);
+                found.contains(path)
+                    || batch.left_out.contains_key(path)
+                    || above.any(|of| batch.left_out.contains_key(of))
+            };
+            batch.commit.gone = self.entries.keys().filter(|path| !stays(path)).cloned().collect();
         }
         batch.commit.dropped = self.dropped_by(&batch.commit);
         Ok(batch)
@@ -134,7 +148,13 @@ impl Manifest {
                 known.seen = Some(seen);
             }
         }
-        self.too_large.extend(batch.too_large.into_iter().map(String::into_bytes));
+        self.left_out.extend(batch.left_out.into_keys());
+    }
+
+    /// Returns what is left out and was not reported before.
+    pub fn unreported<'b>(&self, batch: &'b Batch) -> Vec<(&'b [u8], &'b NotKept)> {
+        let new = batch.left_out.iter().filter(|(path, _)| !self.left_out.contains(*path));
+        new.map(|(path, why)| (&**path, why)).collect()
     }
 
     fn put(&mut self, row: FileRow) {
@@ -178,6 +198,8 @@ struct Look<'a> {
     home: &'a Dir,
     now: i64,
     batch: Batch,
+    /// Files that were read before in this run.
+    done: &'a BTreeSet<Vec<u8>>,
     read: usize,
     /// The size of the files that were found.
     total: u64,
@@ -209,6 +231,11 @@ impl Look<'_> {
         if self.found.len() >= MAX_ENTRIES {
             return Err(StoreError::TooManyFiles { count: MAX_ENTRIES as u64, limit: MAX_ENTRIES as u64 });
         }
+        let depth = path.iter().filter(|byte| **byte == b'/').count();
+        if path.len() > MAX_PATH || depth > MAX_DEPTH {
+            self.batch.left_out.insert(path, NotKept::TooDeep);
+            return Ok(());
+        }
         let kind = meta.file_type();
         if kind.is_dir() {
             self.found.insert(path.clone());
@@ -233,19 +260,40 @@ impl Look<'_> {
             Ok(dir) => dir,
             // It went in this moment; the next look finds what is left.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(failed(path)(error)),
+            Err(error) => {
+                self.cannot_read(path, &error);
+                return Ok(());
+            }
         };
-        for entry in dir.entries().map_err(failed(path))? {
-            let entry = entry.map_err(failed(path))?;
+        let entries = match dir.entries() {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.cannot_read(path, &error);
+                return Ok(());
+            }
+        };
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    self.cannot_read(path, &error);
+                    continue;
+                }
+            };
             let name = entry.file_name();
             let below = [path, b"/", name.as_bytes()].concat();
             match entry.metadata() {
                 Ok(meta) => self.entry((&dir, name.as_bytes()), below, &meta)?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(failed(&below)(error)),
+                Err(error) => self.cannot_read(&below, &error),
             }
         }
         Ok(())
+    }
+
+    /// What is stored of it stays, with everything below.
+    fn cannot_read(&mut self, path: &[u8], error: &io::Error) {
+        self.batch.left_out.insert(path.to_vec(), NotKept::Unreadable(error.to_string()));
     }
 
     fn link(&mut self, (parent, name): (&Dir, &[u8]), path: Vec<u8>) -> Result<(), StoreError> {
@@ -275,14 +323,12 @@ impl Look<'_> {
         let seen = Seen::of(meta);
         let is_too_much = self.total.saturating_add(seen.size) > MAX_HOME;
         if seen.size > MAX_FILE || is_too_much {
-            if !self.manifest.too_large.contains(&path) {
-                self.batch.too_large.push(String::from_utf8_lossy(&path).into_owned());
-            }
+            self.batch.left_out.insert(path, NotKept::TooLarge);
             return Ok(());
         }
         self.total += seen.size;
         let known = self.manifest.entries.get(&path);
-        if known.is_some_and(|known| known.seen == Some(seen)) {
+        if self.done.contains(&path) || known.is_some_and(|known| known.seen == Some(seen)) {
             self.found.insert(path);
             return Ok(());
         }
@@ -296,16 +342,21 @@ impl Look<'_> {
             // It is another thing by now, or gone; the next look finds out.
             Ok(None) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(failed(&path)(error)),
+            Err(error) => {
+                self.cannot_read(&path, &error);
+                return Ok(());
+            }
         };
         self.found.insert(path.clone());
+        self.batch.read.push(path.clone());
         let (bytes, before, after) = read;
         self.read += bytes.len() + 1;
         let pieces: Vec<PieceHash> = bytes.chunks(PIECE).map(sha256_bytes).collect();
         for (hash, piece) in pieces.iter().zip(bytes.chunks(PIECE)) {
             self.add_piece(*hash, piece);
         }
-        let is_settled = before == after && after.changed.max(after.modified) < self.now - TIME_STEP;
+        // Whoever sets the other time, also to one in the future, changes this one.
+        let is_settled = before == after && after.changed < self.now - TIME_STEP;
         if is_settled {
             self.batch.seen.insert(path.clone(), after);
         }
@@ -384,6 +435,12 @@ fn nanoseconds(time: SystemTime) -> i64 {
 mod tests {
     use super::*;
     use cap_std::ambient_authority;
+
+    impl Manifest {
+        fn compare(&self, home: &Dir) -> Result<Batch, StoreError> {
+            self.compare_rest(home, &BTreeSet::new())
+        }
+    }
 
     /// Returns a folder with these files in `knowledge/`.
     fn home(files: &[(&str, &str)]) -> (tempfile::TempDir, Dir) {
@@ -467,6 +524,45 @@ mod tests {
         assert_eq!(paths(&batch.commit.put), ["knowledge", "knowledge/link", "memory"]);
         assert_eq!(kinds, [RowKind::Folder, RowKind::Link, RowKind::Link]);
         assert_eq!(batch.commit.put[1].pieces, [sha256_bytes(b"/etc/passwd")]);
+    }
+
+    #[test]
+    fn time_in_the_future_is_read_once_in_a_run() {
+        let (folder, dir) = home(&[("a.md", "one")]);
+        let file = std::fs::File::options().write(true).open(folder.path().join("knowledge/a.md")).unwrap();
+        file.set_modified(SystemTime::now() + std::time::Duration::from_secs(86_400)).unwrap();
+        let mut manifest = Manifest::default();
+        let first = manifest.compare(&dir).unwrap();
+        let read: BTreeSet<Vec<u8>> = first.read.iter().cloned().collect();
+        assert_eq!(read, BTreeSet::from([b"knowledge/a.md".to_vec()]));
+        manifest.stored(first);
+        assert!(manifest.compare_rest(&dir, &read).unwrap().read.is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_kept_stays_as_it_is_stored() {
+        let (folder, dir) = home(&[("a.md", "one"), ("b.md", "two")]);
+        let mut manifest = Manifest::default();
+        let first = manifest.compare(&dir).unwrap();
+        manifest.stored(first);
+        std::fs::File::options()
+            .write(true)
+            .open(folder.path().join("knowledge/a.md"))
+            .unwrap()
+            .set_len(MAX_FILE + 1)
+            .unwrap();
+        let mut deep = folder.path().join("knowledge");
+        deep.extend(std::iter::repeat_n("d", MAX_DEPTH + 5));
+        std::fs::create_dir_all(deep).unwrap();
+        let second = manifest.compare(&dir).unwrap();
+        assert!(second.commit.gone.is_empty());
+        assert!(!paths(&second.commit.put).contains(&"knowledge/a.md"));
+        let reported: Vec<NotKept> = manifest.unreported(&second).into_iter().map(|(_, why)| why.clone()).collect();
+        assert_eq!(reported, [NotKept::TooLarge, NotKept::TooDeep]);
+        assert_eq!(second.commit.put.len(), MAX_DEPTH);
+        manifest.stored(second);
+        let third = manifest.compare(&dir).unwrap();
+        assert!(third.is_empty() && manifest.unreported(&third).is_empty());
     }
 
     #[test]

@@ -19,7 +19,6 @@ const FILES: [&str; 9] = [
 const FOLDERS: [&str; 11] = [
     "knowledge",
     "memory",
-    "scratch",
     "sessions",
     "skills",
     "storage/deleted_projects",
@@ -28,6 +27,8 @@ const FOLDERS: [&str; 11] = [
     "storage/trash",
     "storage/trusted",
     "workspace",
+    // Last, with the projects: what is large is left out there first.
+    "scratch",
 ];
 /// What every home has from its start on: without one of these, the copy was deleted.
 const REQUIRED: [&str; 7] = ["knowledge", "memory", "scratch", "session-key.json", "sessions", "skills", "workspace"];
