@@ -231,8 +231,19 @@ pub async fn run(
     runtime.follow_config().await?;
     runtime.config().warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     runtime.find_models();
+    let taken_over = home.taken_over().unwrap_or_default();
+    let lost = taken_over.clone();
+    let stop = async move {
+        tokio::select! {
+            () = stop => {}
+            () = lost.cancelled() => tracing::error!("another server has taken the home over"),
+        }
+    };
     serve_until(app, (listener, tls), stop).await;
-    Ok(())
+    match taken_over.is_cancelled() {
+        true => Err(StartRefused::Database(Box::new(DatabaseError::Fenced)).into()),
+        false => Ok(()),
+    }
 }
 
 /// Returns the database of the home, if it has one. A start that would be refused takes the home from no other server.

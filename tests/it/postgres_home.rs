@@ -316,11 +316,11 @@ async fn postgres_server_that_lost_the_home_stores_nothing() {
     let new = second.serve().await;
     let said = old.post("/api/sessions/s/messages", json!({"message": "too late"})).await;
     assert_eq!(said.refused(), (503, "fenced".to_owned()));
-    let file = json!({"path": "knowledge/late.md", "content": "late\n"});
-    assert_eq!(old.post("/api/files", file).await.status() / 100, 5, "{}", old.get("/api/status").await.text());
+    first.write("knowledge/late.md", "late\n");
     new.chat("s", "in time").await;
     new.settled("s").await;
-    drop(old);
+    let (status, _) = old.terminate().await;
+    assert_eq!(status.code(), Some(78), "it ends by itself, and nothing starts it again");
     assert!(new.terminate().await.0.success());
     let home = exported(&second, "after").await;
     let session = text_of(&home, "sessions/s.json").unwrap();

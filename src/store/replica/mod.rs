@@ -20,6 +20,7 @@ use std::time::Duration;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Durability;
@@ -50,6 +51,8 @@ pub struct Replica {
     files: Mutex<Files>,
     /// The length of each journal whose lines are stored. Held while a journal and its facts may differ.
     journals: Mutex<BTreeMap<SessionId, Stored>>,
+    /// Cancelled once another server has the home.
+    lost: CancellationToken,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,7 +148,7 @@ impl Replica {
         let is_stale = stored.is_stale || stored.length != start;
         // Until the outcome is known, also if nobody waits for it any more.
         stored.is_stale = true;
-        self.rows.append(id.as_str(), facts, durability).await?;
+        self.noticed(self.rows.append(id.as_str(), facts, durability).await.map_err(StoreError::from))?;
         stored.length = start + facts.iter().map(|fact| fact.body.len() as u64).sum::<u64>();
         write()?;
         stored.is_stale = is_stale;
@@ -161,7 +164,15 @@ impl Replica {
         let (replica, home) = (self.clone(), home.clone());
         // Whoever waits for it may go away; what was begun is brought to its end.
         let stored = tokio::spawn(async move { replica.store_now(&home).await });
-        stored.await.map_err(|_| StoreError::ShutDown)?
+        self.noticed(stored.await.map_err(|_| StoreError::ShutDown)?)
+    }
+
+    /// Notes that another server has the home, if that is why something was not stored.
+    fn noticed(&self, stored: Result<(), StoreError>) -> Result<(), StoreError> {
+        if matches!(stored, Err(StoreError::Fenced)) {
+            self.lost.cancel();
+        }
+        stored
     }
 
     async fn store_now(&self, home: &Home) -> Result<(), StoreError> {
@@ -284,6 +295,11 @@ impl Replica {
 }
 
 impl Home {
+    /// Returns a token that is cancelled once another server has taken the home over; `None` for a home in files.
+    pub fn taken_over(&self) -> Option<CancellationToken> {
+        self.replica().map(|replica| replica.lost.clone())
+    }
+
     /// Stores regularly what other programs changed, until the home is closed.
     pub fn store_regularly(&self) {
         let Some(replica) = self.replica().map(Arc::downgrade) else { return };
@@ -359,6 +375,7 @@ impl Claimed {
             usage,
             files: Mutex::new(Files { marker: self.marker, is_unknown: false }),
             journals: Mutex::new(journals.collect()),
+            lost: CancellationToken::new(),
         })
     }
 }
