@@ -77,7 +77,7 @@ impl PreparedCall for PreparedSearch {
                     let sources = search.hits.iter().map(|hit| Taint::Document(hit.source.clone()));
                     ToolAnswer { sources: sources.collect(), ..answer(&search, state) }
                 }
-                Err(failed) => failed,
+                Err(failed) => *failed,
             });
             found.await.map_err(|_| EndRun::Broken("a search was cut off".to_owned()))
         })
@@ -88,14 +88,17 @@ impl PreparedCall for PreparedSearch {
 pub(super) fn memory_answer(library: &Arc<Library>, query: &str) -> ToolAnswer {
     match searched(library, query) {
         Ok((search, state)) => answer(&search, state),
-        Err(failed) => failed,
+        Err(failed) => *failed,
     }
 }
 
-fn searched(library: &Arc<Library>, query: &str) -> Result<(Search, IndexState), ToolAnswer> {
+fn searched(library: &Arc<Library>, query: &str) -> Result<(Search, IndexState), Box<ToolAnswer>> {
     match library.search(query, SearchOptions::best(DEFAULT_HITS)) {
         Ok(search) => Ok((search, library.progress().state)),
-        Err(error) => Err(ToolAnswer::failed(format!("{}/ could not be searched: {error}.", library.folder()))),
+        Err(error) => {
+            let why = format!("{}/ could not be searched: {error}.", library.folder());
+            Err(Box::new(ToolAnswer::failed(why)))
+        }
     }
 }
 
