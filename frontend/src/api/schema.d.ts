@@ -7978,7 +7978,7 @@ export interface components {
             delta: string;
         } | components["schemas"]["Approval"] | {
             content: string;
-            /** @description Such as `provider_unreachable`, `usage_limit`, `interrupted` or `message_gone`. */
+            /** @description Such as `auth`, `usage_limit`, `interrupted` or `message_gone`. */
             code: string;
         } | {
             /**
