@@ -299,15 +299,6 @@ export async function archive(session: string, title: string, archived: boolean)
   })
 }
 
-/** Excludes a session from recall, or includes it again. */
-export async function setRecall(session: string, title: string, excluded: boolean): Promise<void> {
-  await attempt(async () => {
-    await (excluded ? api.excludeFromRecall(session) : api.includeInRecall(session))
-    toast(t(excluded ? 'excludedFromRecall' : 'includedInRecall', { title }))
-  })
-  refresh(keys.sessions)
-}
-
 /** Removes everything of a deleted session from this tab. */
 export function drop(session: string): void {
   editSessions(list => list.filter(other => other.id !== session))
@@ -356,12 +347,6 @@ export async function bringBack(session: string, file: string): Promise<void> {
 export async function changed(session: string): Promise<void> {
   for (const key of [keys.sessionTokens(session), keys.raw(session), keys.compacted(session)]) refresh(key)
   await loadThread(session)
-}
-
-/** Whether RAG mode also searches past conversations; only while it is on. */
-export async function switchRagConversations(conversations: boolean): Promise<void> {
-  await attempt(() => api.setRagConversations(true, conversations))
-  refresh(keys.status)
 }
 
 export async function switchRag(enabled: boolean): Promise<void> {

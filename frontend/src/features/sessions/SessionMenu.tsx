@@ -15,7 +15,7 @@ import {
   Trash2,
 } from 'lucide-react'
 import type { SessionSummary } from '@/api/types'
-import { setRecall } from '@/app/threads'
+import { setRecall } from '@/app/recall'
 import { CommandMenuItem } from '@/components/CommandMenuItem'
 import { ForSession } from '@/components/ForSession'
 import { IconButton } from '@/components/ui/Button'

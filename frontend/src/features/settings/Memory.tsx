@@ -1,6 +1,6 @@
 import { BookOpen, MessagesSquare, SlidersHorizontal } from 'lucide-react'
 import { useIndex, useStatus } from '@/api/queries'
-import { switchRagConversations } from '@/app/threads'
+import { switchRagConversations } from '@/app/recall'
 import { useRun } from '@/app/useCommand'
 import { Button } from '@/components/ui/Button'
 import { Skeleton } from '@/components/ui/Skeleton'
