@@ -39,7 +39,7 @@ use models::{ModelEntry, choose, configured, deepseek, endpoint, model_of, opena
 use settings::SettingSource;
 
 pub use api::{ApiConfig, StepsShown};
-pub use database::{DatabaseConfig, NotExperimental};
+pub use database::{ClusterConfig, DatabaseConfig, NotExperimental};
 pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, USE_FILES};
 pub use environment::{Environment, is_set_by_process, known_variables, process_variables};
 pub use prices::Prices;

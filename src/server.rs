@@ -1,5 +1,7 @@
 //! The composition root: assembles the layers into a server and runs it until it is stopped.
 
+mod home_place;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,14 +17,16 @@ use crate::clock;
 use crate::config::settings::SettingSource;
 use crate::config::{Config, DatabaseConfig, NotExperimental, TlsPaths};
 use crate::engine::people::{People, PeopleUnusable};
-use crate::engine::{Homes, Runtime, TenantId, TenantRegistry, starter};
+use crate::engine::{Runtime, TenantId, TenantRegistry, starter};
 use crate::sandbox::{Level, Sandbox};
-use crate::store::{
-    ApiTokens, CacheUse, DatabaseError, Home, Replica, ServerContact, StoreError, complete_move, is_unused, real_path,
-};
+use crate::store::{ApiTokens, DatabaseError, ServerContact, complete_move, is_unused, real_path};
+
+use home_place::{HomePlace, OpenedPlace};
 
 /// Maximum duration of a shutdown before it is forced.
 const STOP_GRACE: Duration = Duration::from_secs(9);
+/// The same in a cluster, where the works under way come to the end of an exchange first.
+const DRAIN_GRACE: Duration = Duration::from_secs(28);
 
 /// The port if neither a flag nor config.yml names one.
 const DEFAULT_PORT: u16 = 8002;
@@ -171,10 +175,7 @@ pub async fn run(
     let config = options.configure(Config::of_process(&options.folder)?);
     let address = options.address(&config)?;
     let tls = tls(&config, &options.folder)?;
-    let place = match database {
-        None => HomePlace::Folder(Home::open(&folder)?),
-        Some(database) => HomePlace::Database(database, folder),
-    };
+    let place = HomePlace::of(database, folder)?;
     // With config.yml and `.env`; the home itself, unless a cache is somewhere else.
     let own_folder = real_path(&options.folder);
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
@@ -186,33 +187,28 @@ pub async fn run(
     let (proxies, proxy_sign_in) = (config.people.trusted_proxies.clone(), config.people.proxy_sign_in.clone());
     let runtime = Runtime::start(config, &own_folder, bound.port()).await?;
     // Last: a start that fails before takes the home from no other server.
-    let home = place.open().await?;
+    let place = place.open().await?;
     let access = Access::new(bound, runtime.host_names.clone(), token).behind(&proxies).over_tls(tls.is_some());
     let access = access.signing_in_by(proxy_sign_in.as_ref());
     let access = access.with_api(ApiTokens::new(&own_folder), is_api_open);
     let access = code.iter().fold(access, |access, code| access.with_code(code));
     let sandbox = sandbox_info(&runtime.sandbox);
-    let homes = match is_multi {
-        false => Homes::Single(home.clone()),
-        true => {
-            if let Err(error) = home.close_to_strangers() {
-                tracing::warn!(%error, "other users of this machine can enter the home");
-            }
-            Homes::Each { people: home.people_folder()?, server: home.clone() }
+    let tenants = TenantRegistry::new(runtime.clone(), place.homes(is_multi)?);
+    let people = match (&place, is_multi) {
+        // The home is claimed when it is asked for.
+        (OpenedPlace::Cluster(_), _) => None,
+        (OpenedPlace::Home(_), false) => tenants.open(&TenantId::owner()).await.map(|_| None)?,
+        (OpenedPlace::Home(_), true) => {
+            let owner = tenants.open(&TenantId::owner()).await?;
+            Some(People::open(tenants.clone(), owner).await.map_err(StartRefused::People)?)
         }
-    };
-    let tenants = TenantRegistry::new(runtime.clone(), homes);
-    let owner = tenants.open(&TenantId::owner()).await?;
-    let people = match is_multi {
-        false => None,
-        true => Some(People::open(tenants.clone(), owner).await.map_err(StartRefused::People)?),
     };
     tenants.sweep_regularly();
     let setup_code = people.as_ref().and_then(|people| people.setup_code().map(str::to_owned));
     let app = App {
         tenants: tenants.clone(),
         people,
-        secret: PageSecret::new(),
+        secret: place.cluster_secret().map_or_else(PageSecret::new, PageSecret::of_cluster),
         access: Arc::new(access),
         unauthenticated_sockets: Arc::new(Semaphore::new(MAX_UNAUTHENTICATED_SOCKETS)),
         mcp_listeners: Default::default(),
@@ -223,7 +219,8 @@ pub async fn run(
     let scheme = if tls.is_some() { "https" } else { "http" };
     let here = if bound.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { bound.ip() };
     let here = format!("{scheme}://{}", SocketAddr::new(here, bound.port()));
-    home.note_server(ServerContact { url: here.clone(), secret: (!is_multi).then(|| app.secret.for_commands()) })?;
+    place.note_server(ServerContact { url: here.clone(), secret: (!is_multi).then(|| app.secret.for_commands()) })?;
+    tenants.follow_cluster();
     // The code follows the `#`: that part of an address is never sent, so it appears in no log and no Referer.
     let sign_in_link = code.map(|code| format!("{here}/#code={code}"));
     started(Started { url: format!("{scheme}://{bound}"), sign_in_link, setup_code });
@@ -231,7 +228,7 @@ pub async fn run(
     runtime.follow_config().await?;
     runtime.config().warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     runtime.find_models();
-    let taken_over = home.taken_over().unwrap_or_default();
+    let taken_over = place.taken_over();
     let lost = taken_over.clone();
     let stop = async move {
         tokio::select! {
@@ -239,7 +236,14 @@ pub async fn run(
             () = lost.cancelled() => tracing::error!("another server has taken the home over"),
         }
     };
-    serve_until(app, (listener, tls), stop).await;
+    let draining = place.clone();
+    let stop = async move {
+        stop.await;
+        draining.begin_draining();
+    };
+    let grace = if place.cluster().is_some() { DRAIN_GRACE } else { STOP_GRACE };
+    serve_until(app, (listener, tls), (stop, grace)).await;
+    place.leave().await;
     match taken_over.is_cancelled() {
         true => Err(StartRefused::Database(Box::new(DatabaseError::Fenced)).into()),
         false => Ok(()),
@@ -258,39 +262,6 @@ fn database(options: &ServerOptions) -> anyhow::Result<Option<DatabaseConfig>> {
     Ok(Some(database))
 }
 
-/// Where the home is.
-enum HomePlace {
-    Folder(Home),
-    /// With the folder of the copy.
-    Database(DatabaseConfig, PathBuf),
-}
-
-impl HomePlace {
-    async fn open(self) -> anyhow::Result<Home> {
-        let (database, folder) = match self {
-            Self::Folder(home) => return Ok(home),
-            Self::Database(database, folder) => (database, folder),
-        };
-        let replica = replica(&database, &folder).await?;
-        if is_unused(&folder) {
-            starter::fill(&folder)?;
-        }
-        let home = Home::open(&folder)?;
-        home.keep_in(replica);
-        home.store_regularly();
-        Ok(home)
-    }
-}
-
-/// Makes a folder the copy of the home in a database.
-async fn replica(database: &DatabaseConfig, folder: &Path) -> anyhow::Result<Replica> {
-    let opened = Replica::open((&database.address, database.loss), folder, CacheUse::Serve).await;
-    opened.map_err(|error| match error {
-        StoreError::Database(error) => StartRefused::Database(Box::new(error)).into(),
-        error => error.into(),
-    })
-}
-
 /// Reads the certificate of the server, if it has one.
 fn tls(config: &Config, home: &Path) -> anyhow::Result<Option<Arc<Tls>>> {
     if !config.tls.is_set() {
@@ -303,7 +274,7 @@ fn tls(config: &Config, home: &Path) -> anyhow::Result<Option<Arc<Tls>>> {
 async fn serve_until(
     app: App,
     (listener, tls): (TcpListener, Option<Arc<Tls>>),
-    stop: impl Future<Output = ()> + Send + 'static,
+    (stop, grace): (impl Future<Output = ()> + Send + 'static, Duration),
 ) {
     let (stopping, tenants) = (app.stopping.clone(), app.tenants.clone());
     let server = tokio::spawn(crate::api::serve(app, listener, tls));
@@ -315,7 +286,7 @@ async fn serve_until(
         stopping.cancel();
         server.await
     };
-    if !matches!(tokio::time::timeout(STOP_GRACE, goodbye).await, Ok(Ok(()))) {
+    if !matches!(tokio::time::timeout(grace, goodbye).await, Ok(Ok(()))) {
         tracing::warn!("something did not stop in time");
     }
 }

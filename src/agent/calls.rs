@@ -59,6 +59,7 @@ impl From<NotRecorded> for Stop {
 pub struct StopSignal {
     pub cancel: CancellationToken,
     suspend: CancellationToken,
+    drain: CancellationToken,
 }
 
 impl StopSignal {
@@ -66,6 +67,15 @@ impl StopSignal {
     pub fn suspend(&self) {
         self.suspend.cancel();
         self.cancel.cancel();
+    }
+
+    /// Lets the exchange under way and its calls end, and begins no other: another server goes on with the run.
+    pub fn drain(&self) {
+        self.drain.cancel();
+    }
+
+    pub fn is_draining(&self) -> bool {
+        self.drain.is_cancelled()
     }
 
     pub fn is_suspended(&self) -> bool {

@@ -79,7 +79,8 @@ pub struct Run {
 #[derive(Debug, PartialEq)]
 pub enum RunEnd {
     Outcome(Outcome),
-    /// The server stops while a person is asked: the work has not ended, and continues at the next start.
+    /// The server stops while a person is asked, or another one goes on: the work has not ended, and continues there or at the
+    /// next start.
     Suspended,
 }
 
@@ -212,6 +213,9 @@ impl Run {
         let mut client = self.client.clone();
         let limits = self.tasks.limits;
         for dialogue in numbers {
+            if self.tasks.stop_signal.is_draining() {
+                return Err(TurnEnd::Suspended);
+            }
             recorder.start_dialogue(dialogue).await?;
             let before = self.tasks.listed().await;
             let tools = (self.tasks.tools)(recorder.session()).await;

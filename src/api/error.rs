@@ -128,6 +128,12 @@ impl ApiError {
         Self { retry_after: Some(seconds), ..error }
     }
 
+    /// The home has no owner that answers, and will have one in a moment.
+    pub fn home_moving(message: String) -> Self {
+        let error = Self::new(StatusCode::SERVICE_UNAVAILABLE, "home_moving", message);
+        Self { retry_after: Some(1), ..error }
+    }
+
     pub fn bad_request(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, code, message)
     }
@@ -294,6 +300,7 @@ impl From<EngineError> for ApiError {
         let message = error.to_string();
         match error {
             EngineError::NoTenant(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+            EngineError::HomeMoving => Self::home_moving(message),
             EngineError::NoSession(_) | EngineError::NoProject(_) => {
                 Self::new(StatusCode::NOT_FOUND, "not_found", message)
             }

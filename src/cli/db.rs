@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 use super::{home_dir, load_config};
 use crate::config::DatabaseConfig;
 use crate::store::{
-    self, CacheUse, Database, DatabaseError, Home, OwnedHome, Replica, SchemaState, StoreError, latest_version,
-    real_path,
+    self, CacheUse, Claimant, Database, DatabaseError, Home, OwnedHome, Replica, SchemaState, StoreError,
+    latest_version, real_path,
 };
 
 #[derive(Args)]
@@ -49,7 +49,7 @@ pub fn import(dir: &Path, home: &Path) -> anyhow::Result<ExitCode> {
     let own = config.own_home(home);
     let usage = if real_path(dir) == real_path(&own) { CacheUse::Adopt } else { CacheUse::Import };
     let done: Result<(), StoreError> = runtime()?.block_on(async {
-        let replica = Replica::open((&config.address, config.loss), dir, usage).await?;
+        let replica = Replica::open((&config.address, config.loss), dir, usage, Claimant::start()).await?;
         let home = Home::open(dir)?;
         home.keep_in(replica);
         let (owned, _) = OwnedHome::claim(home).await?;

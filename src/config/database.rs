@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
+use url::Url;
 
 use super::{ConfigError, Environment, File, bad, substitute};
 use crate::store::{BadAddress, DatabaseAddress, DatabaseLogin, LossPolicy};
@@ -20,7 +21,21 @@ pub struct DatabaseConfig {
     pub loss: LossPolicy,
     /// `experimental: true`: whoever wrote config.yml knows that data can be lost.
     pub is_experimental: bool,
+    /// Set if several servers share the database.
+    pub cluster: Option<ClusterConfig>,
 }
+
+/// What makes a server a member of a cluster.
+#[derive(Clone, Debug)]
+pub struct ClusterConfig {
+    /// Where the other servers reach this one: `http://10.0.0.5:8002`, without a path.
+    pub address: String,
+    /// What the servers know each other by; the same for all.
+    pub secret: SecretString,
+}
+
+/// Minimum length of the secret of a cluster, in characters.
+const MIN_SECRET: usize = 32;
 
 /// Why no home is kept in a database that config.yml names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +67,14 @@ pub(super) struct Entry {
     accept_loss: bool,
     #[serde(default)]
     experimental: bool,
+    cluster: Option<ClusterEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClusterEntry {
+    address: String,
+    secret: SecretString,
 }
 
 /// A field of the NanoClaw document, read only if its database is used. It may be a password, so it is never shown.
@@ -88,7 +111,32 @@ fn of_entry(entry: &Entry, environment: &Environment) -> Result<DatabaseConfig, 
         substitute(entry.postgres.expose_secret(), environment).map_err(|name| unset("store.postgres", &name))?;
     let address = DatabaseAddress::parse(&SecretString::from(text)).map_err(|error| wrong("store.postgres", &error))?;
     let loss = if entry.accept_loss { LossPolicy::Accept } else { LossPolicy::Refuse };
-    Ok(DatabaseConfig { address, cache: entry.cache.clone(), loss, is_experimental: entry.experimental })
+    let cluster = entry.cluster.as_ref().map(|entry| of_cluster(entry, environment)).transpose()?;
+    Ok(DatabaseConfig { address, cache: entry.cache.clone(), loss, is_experimental: entry.experimental, cluster })
+}
+
+fn of_cluster(entry: &ClusterEntry, environment: &Environment) -> Result<ClusterConfig, ConfigError> {
+    const ADDRESS: &str = "store.cluster.address";
+    const SECRET: &str = "store.cluster.secret";
+    let text = substitute(&entry.address, environment).map_err(|name| unset(ADDRESS, &name))?;
+    let url = Url::parse(text.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let is_bare = |url: &Url| {
+        let is_plain = url.username().is_empty() && url.password().is_none();
+        is_plain && url.host().is_some() && url.path() == "/" && url.query().is_none() && url.fragment().is_none()
+    };
+    let address = url.filter(is_bare).map(|url| url.as_str().trim_end_matches('/').to_owned());
+    let address = address.ok_or_else(|| {
+        bad(
+            "config.yml",
+            format!("{ADDRESS}: it is where the other servers reach this one, such as http://10.0.0.5:8002"),
+        )
+    })?;
+    let secret = substitute(entry.secret.expose_secret(), environment).map_err(|name| unset(SECRET, &name))?;
+    if secret.chars().count() < MIN_SECRET {
+        let reason = format!("{SECRET}: it needs at least {MIN_SECRET} random characters, the same on all servers");
+        return Err(bad("config.yml", reason));
+    }
+    Ok(ClusterConfig { address, secret: secret.into() })
 }
 
 fn of_document(file: &File, environment: &Environment) -> Result<DatabaseConfig, ConfigError> {
@@ -119,7 +167,7 @@ fn of_document(file: &File, environment: &Environment) -> Result<DatabaseConfig,
         BadAddress::NoDatabase => bad("config.yml", "db_name: it names the database"),
         other => wrong("db_host", &other),
     })?;
-    Ok(DatabaseConfig { address, cache: None, loss: LossPolicy::Refuse, is_experimental: false })
+    Ok(DatabaseConfig { address, cache: None, loss: LossPolicy::Refuse, is_experimental: false, cluster: None })
 }
 
 fn wrong(field: &str, error: &BadAddress) -> ConfigError {
@@ -154,6 +202,32 @@ mod tests {
         assert_eq!(read.own_home(Path::new("/srv")), Path::new("/var/cache/miniclaw/home"));
         assert_eq!(read.loss, LossPolicy::Accept);
         assert_eq!(read.require_experimental(), Ok(()));
+    }
+
+    #[test]
+    fn member_of_a_cluster_needs_address_and_secret() {
+        let store = |cluster: &str| {
+            format!("store: {{postgres: 'postgres://a:b@h/d', experimental: true, cluster: {cluster}}}\n")
+        };
+        let secret = "canary-0123456789-0123456789-0123";
+        let variables = [("CLUSTER_SECRET", secret)];
+        let good = store("{address: 'http://10.0.0.5:8002/', secret: '${CLUSTER_SECRET}'}");
+        let read = database(&good, &variables).unwrap().unwrap();
+        assert!(!format!("{read:?}").contains("canary"), "{read:?}");
+        let cluster = read.cluster.unwrap();
+        assert_eq!((cluster.address.as_str(), cluster.secret.expose_secret()), ("http://10.0.0.5:8002", secret));
+        for (cluster, words) in [
+            ("{address: 'http://a:1'}", "secret"),
+            ("{secret: '${CLUSTER_SECRET}'}", "address"),
+            ("{address: 'http://a:1', secret: 'canary-too-short'}", "at least 32"),
+            ("{address: 'http://a:1', secret: '${NOT_SET}'}", "the variable NOT_SET"),
+            ("{address: 'ftp://a:1', secret: '${CLUSTER_SECRET}'}", "store.cluster.address"),
+            ("{address: 'http://a:1/path', secret: '${CLUSTER_SECRET}'}", "store.cluster.address"),
+            ("{address: 'http://canary:x@a:1', secret: '${CLUSTER_SECRET}'}", "store.cluster.address"),
+        ] {
+            let error = database(&store(cluster), &variables).unwrap_err();
+            assert!(error.contains(words) && !error.contains("canary"), "{cluster}: {error}");
+        }
     }
 
     #[test]

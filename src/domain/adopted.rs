@@ -231,7 +231,7 @@ fn time(seconds: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Branch, Event};
+    use crate::domain::{Branch, Event, InterruptedWork};
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -308,7 +308,7 @@ mod tests {
             }).collect();
             let value = json!({"messages": messages, "works": works, "seq": seq, "project_id": "scratch"});
             let session = serde_json::from_value::<Session>(value).unwrap().adopted("new");
-            prop_assert!(session.running().is_none() && session.waiting().is_none() && session.repairs().is_empty());
+            prop_assert!(session.running().is_none() && session.waiting().is_none() && session.repairs(InterruptedWork::Ends).is_empty());
             prop_assert!(session.works.iter().all(|work| work.outcome.is_some() && work.requested.is_empty()));
             let unique = |ids: Vec<&str>| ids.iter().collect::<HashSet<_>>().len() == ids.len();
             let calls = || session.messages.iter().flat_map(|message| &message.tool_calls);

@@ -67,6 +67,13 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         beyond_own_limit: bool,
     },
+    /// A server took the work over, because the one before has ended or given it up; it goes on.
+    WorkTakenOver {
+        work_id: WorkId,
+        /// The number of servers that ended without a word while it was under way.
+        #[serde(default, skip_serializing_if = "super::is_zero")]
+        servers_lost: usize,
+    },
     /// Another exchange with the model began; `dialogue` counts from 0 inside the work.
     DialogueStarted { work_id: WorkId, dialogue: u32 },
     /// The model did not answer, and another model was asked instead.
@@ -251,6 +258,7 @@ impl Event {
             Event::WorkStarted { work_id, .. }
             | Event::Unqueued { work_id, .. }
             | Event::WorkContinued { work_id, .. }
+            | Event::WorkTakenOver { work_id, .. }
             | Event::DialogueStarted { work_id, .. }
             | Event::ModelChanged { work_id, .. }
             | Event::SegmentStarted { work_id, .. }

@@ -109,6 +109,7 @@ pub use reasoning::{Reasoning, ReasoningItem};
 pub use recall::{
     ConversationRecord, MessagePosition, TranscriptEntry, TranscriptKind, TranscriptPart, name_in_transcript,
 };
+pub use repair::{InterruptedWork, TOOK_SERVERS_DOWN};
 pub use request::{AnsweredRequest, ChangedBy, SentPart, SentRequest, SentRetrieval, SentText};
 pub use root::Root;
 pub use secret::{SecretName, SecretRefused};

@@ -5,7 +5,7 @@ use super::event::Event;
 use super::ids::WorkId;
 use super::message::{CallStatus, ToolCall};
 use super::session::Session;
-use super::work::{Outcome, StoppedBy};
+use super::work::{Outcome, StoppedBy, Work};
 
 /// What the model reads in place of a result that was lost in a crash.
 pub const INTERRUPTED_OUTPUT: &str =
@@ -17,10 +17,27 @@ pub const NOT_RUN_OUTPUT: &str = "[cancelled: the run ended before anybody appro
 /// What the model reads in place of a result that the program whose tool was called did not return.
 pub const UNANSWERED_OUTPUT: &str = "[cancelled: the program whose tool this is returned no result]";
 
+/// The code of the error of a work that is not tried again.
+pub const TOOK_SERVERS_DOWN: &str = "took_servers_down";
+
+/// The number of servers that may end during one work. It may be what ends them.
+const MOST_SERVERS_LOST: usize = 2;
+
+/// What becomes of a work that was under way when its server ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterruptedWork {
+    /// It ends, and a person can have it continued.
+    Ends,
+    /// It goes on: its server gave it up before it ended.
+    GoesOn,
+    /// It goes on, unless it has taken too many servers down.
+    GoesOnAfterLoss,
+}
+
 impl Session {
-    /// Returns the events to add after a crash, so that every call that had started has a result and every work has an
-    /// end. A work whose calls wait for a person keeps waiting: none of them has run.
-    pub fn repairs(&self) -> Vec<Event> {
+    /// Returns the events to add after a crash, so that every call that had started has a result, and every work has an
+    /// end or goes on. A work whose calls wait for a person keeps waiting: none of them has run.
+    pub fn repairs(&self, interrupted: InterruptedWork) -> Vec<Event> {
         let waiting = self.waiting().map(|work| work.work_id.clone());
         let mut events = Vec::new();
         for work in self.works.iter().filter(|work| work.finished_at.is_none()) {
@@ -32,16 +49,44 @@ impl Session {
                 continue;
             }
             events.extend(self.closings(id));
-            events.push(Event::WorkFinished {
-                work_id: id.clone(),
-                outcome: Outcome::Interrupted {
-                    detail: "the server stopped before the answer was complete".to_owned(),
-                    by: StoppedBy::Server,
-                },
-                content: "".into(),
-            });
+            events.push(self.after_interruption(work, interrupted));
         }
         events
+    }
+
+    /// Returns the event with which an interrupted work ends or goes on.
+    fn after_interruption(&self, work: &Work, interrupted: InterruptedWork) -> Event {
+        let is_last = self.works.last().is_some_and(|last| last.work_id == work.work_id);
+        // The call that a program makes itself has begun, and nothing follows it.
+        let is_direct_call = work.client.as_ref().is_some_and(|client| client.call.is_some());
+        let servers_lost = match interrupted {
+            InterruptedWork::GoesOn => work.servers_lost,
+            InterruptedWork::GoesOnAfterLoss => work.servers_lost.saturating_add(1),
+            InterruptedWork::Ends => 0,
+        };
+        let outcome = match interrupted {
+            InterruptedWork::GoesOn | InterruptedWork::GoesOnAfterLoss if is_last && !is_direct_call => {
+                if servers_lost < MOST_SERVERS_LOST {
+                    return Event::WorkTakenOver { work_id: work.work_id.clone(), servers_lost };
+                }
+                Outcome::Error {
+                    error: format!(
+                        "{servers_lost} servers ended while this was under way, so it is not tried again by itself; look at \
+                         their logs, or have it continued"
+                    ),
+                    code: TOOK_SERVERS_DOWN.to_owned(),
+                    retryable: true,
+                    params: [("servers".to_owned(), servers_lost.to_string())].into(),
+                }
+            }
+            InterruptedWork::Ends | InterruptedWork::GoesOn | InterruptedWork::GoesOnAfterLoss => {
+                Outcome::Interrupted {
+                    detail: "the server stopped before the answer was complete".to_owned(),
+                    by: StoppedBy::Server,
+                }
+            }
+        };
+        Event::WorkFinished { work_id: work.work_id.clone(), outcome, content: "".into() }
     }
 
     /// Returns the events that give every open call of a work a result: calls that had started are interrupted, waiting
@@ -95,5 +140,51 @@ fn close(work_id: &WorkId, call: &ToolCall, (status, output): (CallStatus, &str)
         result: unrun_result(output),
         duration_ms: 0,
         taint: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session() -> Session {
+        let mut session = Session::new("t", 1.0);
+        let started = Event::WorkStarted {
+            work_id: WorkId::new("w"),
+            message_id: "m".to_owned(),
+            content: "Why?".to_owned(),
+            attachments: Vec::new(),
+            model: "mock".to_owned(),
+            without_tools: false,
+            client: None,
+        };
+        session.apply(&started, 2.0);
+        session
+    }
+
+    fn repaired(session: &mut Session, interrupted: InterruptedWork) -> Option<Outcome> {
+        let events = session.repairs(interrupted);
+        events.iter().for_each(|event| session.apply(event, 3.0));
+        session.works[0].outcome.clone()
+    }
+
+    #[test]
+    fn work_goes_on_until_two_servers_have_ended() {
+        let mut session = session();
+        assert_eq!(repaired(&mut session, InterruptedWork::GoesOnAfterLoss), None);
+        for _ in 0..5 {
+            // A server that hands its works over is not lost.
+            assert_eq!(repaired(&mut session, InterruptedWork::GoesOn), None);
+        }
+        assert_eq!(session.works[0].servers_lost, 1);
+        let ended = repaired(&mut session, InterruptedWork::GoesOnAfterLoss);
+        assert!(matches!(&ended, Some(Outcome::Error { code, .. }) if code == TOOK_SERVERS_DOWN), "{ended:?}");
+        assert!(session.continuable().is_some(), "a person can try it");
+    }
+
+    #[test]
+    fn without_other_servers_the_work_ends() {
+        let ended = repaired(&mut session(), InterruptedWork::Ends);
+        assert!(matches!(ended, Some(Outcome::Interrupted { by: StoppedBy::Server, .. })), "{ended:?}");
     }
 }

@@ -160,6 +160,11 @@ impl Session {
             Event::Queued { message } => self.enqueue(message),
             Event::Unqueued { message_id, .. } => self.dequeue(message_id),
             Event::WorkContinued { work_id, .. } => self.reopen(work_id),
+            Event::WorkTakenOver { work_id, servers_lost } => {
+                if let Some(work) = self.work_mut(work_id) {
+                    work.servers_lost = *servers_lost;
+                }
+            }
             Event::DialogueStarted { work_id, dialogue } => {
                 if let Some(work) = self.work_mut(work_id) {
                     work.dialogues = work.dialogues.max(dialogue.saturating_add(1));

@@ -161,6 +161,7 @@ impl Work {
             left_out: 0,
             requested: Vec::new(),
             requests: Vec::new(),
+            servers_lost: 0,
             finished_at: None,
             outcome: None,
         }
@@ -211,6 +212,9 @@ pub struct Work {
     /// The requests that made its answers, in order; absent for answers of earlier versions, and for partial ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<AnsweredRequest>,
+    /// The number of servers that ended without a word while it was under way.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub servers_lost: usize,
     /// Absent while the work runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<f64>,

@@ -8,11 +8,11 @@ mod deleting;
 mod delivering;
 mod errands;
 mod saying;
+mod stopping;
 mod withdrawing;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -31,9 +31,6 @@ use crate::store::{CompactedFile, Loaded};
 
 /// Number of idempotency keys kept in memory for each session.
 const KEYS: usize = 32;
-/// How long a stopped run may take to end before its task is aborted.
-const CLOSE_GRACE: Duration = Duration::from_secs(8);
-
 pub struct Actor {
     ledger: Ledger,
     tenant: Arc<Tenant>,
@@ -118,8 +115,10 @@ enum ActorWakeup {
 
 impl Actor {
     pub fn new(id: SessionId, loaded: Loaded, tenant: Arc<Tenant>) -> Self {
-        if let Some(work) = loaded.session.waiting() {
+        if let Some(work) = loaded.session.running() {
             tenant.hub.resume(&id, &work.work_id);
+        }
+        if loaded.session.waiting().is_some() {
             tenant.client_works.note(&id, &loaded.session);
         }
         let ledger = Ledger::new(id, loaded, &tenant);
@@ -144,6 +143,9 @@ impl Actor {
         if let Some(work_id) = waiting {
             // The server stopped while questions were open; the run asks them again and continues from there.
             self.start_run(work_id, RunStart::Calls);
+        } else if let Some(work_id) = self.ledger.session.running().map(|work| work.work_id.clone()) {
+            // It was taken over from a server that has ended.
+            self.start_run(work_id, RunStart::Continued { beyond_own_limit: false });
         }
         let closed = self.serve(&mut commands).await;
         for said in std::mem::take(&mut self.said) {
@@ -328,8 +330,14 @@ impl Actor {
     async fn end_run(&mut self) {
         let Some(running) = self.running.take() else { return };
         let ended = running.task.await;
-        if self.suspending && self.ledger.session.waiting().is_some() {
-            // The journal holds everything; the next start continues from there.
+        let is_cut_off = match &ended {
+            Ok(Ok(RunEnd::Suspended)) => true,
+            Err(join) if join.is_cancelled() => true,
+            _ => self.tenant.is_lost(),
+        };
+        let goes_on = self.ledger.session.waiting().is_some() || is_cut_off && self.tenant.goes_on_elsewhere();
+        if self.suspending && goes_on {
+            // The journal holds everything; the next start, or another server, continues from there.
             self.tenant.runs.ended(&self.ledger.id);
             return;
         }
@@ -377,34 +385,6 @@ impl Actor {
             }
         }
         self.ledger.publish(PublishedItem::Settled(work_id));
-    }
-
-    async fn interrupt(&mut self) -> bool {
-        // Before cancelling the run, so that it learns that its questions were cancelled and not that the owner is
-        // gone.
-        self.cancel_questions().await;
-        if let Some(running) = &self.running {
-            running.stop_signal.cancel.cancel();
-        }
-        self.running.is_some()
-    }
-
-    async fn stop(&mut self) {
-        match &self.running {
-            Some(running) if self.suspending => running.stop_signal.suspend(),
-            _ => drop(self.interrupt().await),
-        }
-        let deadline = tokio::time::Instant::now() + CLOSE_GRACE;
-        while let Some(running) = &mut self.running {
-            match tokio::time::timeout_at(deadline, running.entries.recv()).await {
-                Ok(Some(entry)) => self.record(entry).await,
-                Ok(None) => self.end_run().await,
-                Err(_) => {
-                    running.task.abort();
-                    self.end_run().await;
-                }
-            }
-        }
     }
 
     fn changed(&self) {

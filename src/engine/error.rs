@@ -14,6 +14,10 @@ pub enum EngineError {
     NoSession(SessionId),
     #[error("there is nobody here by the name {0}")]
     NoTenant(TenantId),
+    #[error(
+        "another server takes this home over, or this one has lost the database; nothing was done, try again in a moment"
+    )]
+    HomeMoving,
     #[error("this session has no message {0}")]
     NoMessage(String),
     #[error("this session has no background command {0}; it may have ended with the server")]

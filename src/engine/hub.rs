@@ -149,6 +149,7 @@ impl Log {
             PublishedItem::Event(
                 Event::WorkStarted { work_id, .. }
                 | Event::WorkContinued { work_id, .. }
+                | Event::WorkTakenOver { work_id, .. }
                 | Event::ApprovalAsked { work_id, .. },
             ) => {
                 self.unsettled = Some(work_id.clone());

@@ -56,6 +56,7 @@ pub mod server_settings;
 mod sharing;
 pub mod skills;
 pub mod starter;
+pub mod takeover;
 pub mod tenant;
 pub mod tool_choices;
 pub mod tool_sources;
@@ -121,22 +122,23 @@ impl Engine {
         &self.tenant
     }
 
-    /// Closes what a crash left open in these sessions, and asks open questions again. Called at the start. Returns how
+    /// Closes what a crash left open in these sessions, asks open questions again, and goes on with works that were taken over.
+    /// Called at the start. Returns how
     /// many sessions it closed.
     pub async fn recover(&self, unsettled: Vec<SessionId>) -> Result<usize, EngineError> {
-        let (mut closed, mut waiting) = (0, Vec::new());
+        let (mut closed, mut open) = (0, Vec::new());
         for id in unsettled {
             // An unreadable session must not block the others.
             match self.tenant.log.load(self.tenant.claim, &id).await {
-                Ok(Some(loaded)) if loaded.session.waiting().is_some() => waiting.push(id),
+                Ok(Some(loaded)) if loaded.session.running().is_some() => open.push(id),
                 Ok(_) => closed += 1,
                 Err(error) => {
                     tracing::error!(session = %id, %error, "could not close what a crash had left open");
                 }
             }
         }
-        for id in &waiting {
-            // The session's task asks the person again.
+        for id in &open {
+            // The session's task asks the person again, or goes on with the work that was taken over.
             self.open(id, IfMissing::Fail).await?;
         }
         Ok(closed)
@@ -378,7 +380,7 @@ impl Engine {
                 return answer;
             }
         }
-        Err(EngineError::ShuttingDown)
+        Err(self.tenant.closed())
     }
 
     /// Whether the tenant can be closed unnoticed: no session is in memory, no command runs in the background, and nobody

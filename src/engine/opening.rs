@@ -78,7 +78,7 @@ impl Engine {
     fn alive(&self, id: &SessionId) -> Result<Option<mpsc::Sender<Command>>, EngineError> {
         let alive = self.lock();
         match alive.closing {
-            true => Err(EngineError::ShuttingDown),
+            true => Err(self.tenant.closed()),
             false => Ok(alive.sessions.get(id).filter(|handle| !handle.is_closed()).cloned()),
         }
     }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::command_access::HomeOwner;
 use super::runtime::Runtime;
@@ -15,6 +16,7 @@ use super::sharing::Sharing;
 use super::tenant::{Tenant, TenantHome};
 use super::{Engine, EngineError, blocking, starter};
 use crate::agent::AdminLimits;
+use crate::cluster::Cluster;
 use crate::domain::{AccountId, UsageLimits};
 use crate::store::{Home, SharedProjects, StoreError, is_unused};
 
@@ -52,6 +54,8 @@ impl fmt::Display for TenantId {
 pub enum Homes {
     /// One home, the owner's.
     Single(Home),
+    /// One home, the owner's, in a database that several servers share. It is opened when this server has claimed it.
+    Cluster(Arc<Cluster>),
     /// The home of the server, which is the owner's and nobody's data, and a folder with a home for each tenant, created
     /// from the starter files when the tenant is first opened.
     Each { server: Home, people: PathBuf },
@@ -59,7 +63,7 @@ pub enum Homes {
 
 pub struct TenantRegistry {
     runtime: Arc<Runtime>,
-    homes: Homes,
+    pub(super) homes: Homes,
     /// One slot for each tenant that was requested. The lock is never held across I/O.
     slots: Mutex<HashMap<TenantId, Arc<Slot>>>,
     /// The users of the system that people's commands run as. Whoever is missing has no commands.
@@ -73,19 +77,21 @@ pub struct TenantRegistry {
 /// The slot of one tenant. Its lock is held while the tenant is opened or closed, so that a home has one owner at a
 /// time.
 #[derive(Default)]
-struct Slot {
-    state: tokio::sync::Mutex<SlotState>,
+pub(super) struct Slot {
+    pub(super) state: tokio::sync::Mutex<SlotState>,
 }
 
 #[derive(Default)]
-struct SlotState {
+pub(super) struct SlotState {
     /// Opened once and kept, so that no other process can take the home of a closed tenant.
-    home: Option<Home>,
-    opened: Option<OpenTenant>,
+    pub(super) home: Option<Home>,
+    pub(super) opened: Option<OpenTenant>,
+    /// The member of the cluster that claimed the home.
+    pub(super) member: Option<Uuid>,
 }
 
-struct OpenTenant {
-    engine: Arc<Engine>,
+pub(super) struct OpenTenant {
+    pub(super) engine: Arc<Engine>,
     used_at: Instant,
 }
 
@@ -102,7 +108,7 @@ impl TenantRegistry {
     pub fn new(runtime: Arc<Runtime>, homes: Homes) -> Arc<Self> {
         Arc::new_cyclic(|tenants| {
             let shared = match &homes {
-                Homes::Single(_) => None,
+                Homes::Single(_) | Homes::Cluster(_) => None,
                 // Without it, nobody is a member of a project.
                 Homes::Each { people, .. } => SharedProjects::new(people)
                     .inspect_err(|error| tracing::error!(%error, "projects cannot be shared"))
@@ -129,7 +135,7 @@ impl TenantRegistry {
         &self.runtime
     }
 
-    fn slots(&self) -> MutexGuard<'_, HashMap<TenantId, Arc<Slot>>> {
+    pub(super) fn slots(&self) -> MutexGuard<'_, HashMap<TenantId, Arc<Slot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -140,11 +146,12 @@ impl TenantRegistry {
     /// Returns [`EngineError::NoTenant`] if this server has no home for it, and another error if its home cannot be
     /// used.
     pub async fn open(self: &Arc<Self>, id: &TenantId) -> Result<Arc<Engine>, EngineError> {
-        if matches!(self.homes, Homes::Single(_)) && *id != TenantId::owner() {
+        if matches!(self.homes, Homes::Single(_) | Homes::Cluster(_)) && *id != TenantId::owner() {
             return Err(EngineError::NoTenant(id.clone()));
         }
         let slot = self.slots().entry(id.clone()).or_default().clone();
         if let Ok(mut state) = slot.state.try_lock()
+            && self.may_use(&state)
             && let Some(engine) = state.used()
         {
             return Ok(engine);
@@ -153,18 +160,36 @@ impl TenantRegistry {
         // In a separate task: a client that disconnects must not stop an opening half-way.
         let opening = tokio::spawn(async move {
             let mut state = slot.state.lock().await;
-            if let Some(engine) = state.used() {
-                return Ok(engine);
+            if registry.may_use(&state) {
+                if let Some(engine) = state.used() {
+                    return Ok(engine);
+                }
+            } else {
+                state.drop_lost().await;
+            }
+            if let Homes::Cluster(cluster) = &registry.homes
+                && state.home.is_none()
+            {
+                registry.claim(cluster, &mut state).await?;
             }
             let home = match &state.home {
                 Some(home) => home.clone(),
                 None => state.home.insert(registry.home(&id).await?).clone(),
             };
             let home = TenantHome { home, owner: registry.owner_of(&id), limits: registry.limits_of(&id) };
-            let engine = Tenant::open(registry.runtime.clone(), home).await?;
+            let opened = Tenant::open(registry.runtime.clone(), home).await;
+            let engine = match (opened, &registry.homes) {
+                (Err(error), Homes::Cluster(_)) => {
+                    // Another server, or a later try, may be able to open it.
+                    state.release_unopened().await;
+                    return Err(error);
+                }
+                (opened, _) => opened?,
+            };
             if let Some(sharing) = registry.sharing() {
                 sharing.follow(&engine, &id);
             }
+            registry.follow_loss(&state, &id);
             state.opened = Some(OpenTenant { engine: engine.clone(), used_at: Instant::now() });
             Ok(engine)
         });
@@ -188,7 +213,7 @@ impl TenantRegistry {
 
     fn owner_of(&self, id: &TenantId) -> HomeOwner {
         match &self.homes {
-            Homes::Single(_) => HomeOwner::OnePerson,
+            Homes::Single(_) | Homes::Cluster(_) => HomeOwner::OnePerson,
             Homes::Each { .. } if *id == TenantId::owner() => HomeOwner::Server,
             Homes::Each { .. } => {
                 let users = self.command_users.read().unwrap_or_else(PoisonError::into_inner);
@@ -200,6 +225,7 @@ impl TenantRegistry {
     async fn home(&self, id: &TenantId) -> Result<Home, EngineError> {
         let folder = match &self.homes {
             Homes::Single(home) => return Ok(home.clone()),
+            Homes::Cluster(_) => return Err(EngineError::HomeMoving),
             Homes::Each { server, .. } if *id == TenantId::owner() => return Ok(server.clone()),
             Homes::Each { people, .. } => people.join(&id.0),
         };
@@ -233,7 +259,7 @@ impl TenantRegistry {
 
     /// Closes idle tenants periodically until the registry is dropped.
     pub fn sweep_regularly(self: &Arc<Self>) {
-        if matches!(self.homes, Homes::Single(_)) {
+        if matches!(self.homes, Homes::Single(_) | Homes::Cluster(_)) {
             return;
         }
         let registry = Arc::downgrade(self);

@@ -240,6 +240,21 @@ impl Tenant {
         Ok(engine)
     }
 
+    /// Whether works that are under way when this server closes the home go on with another one.
+    pub fn goes_on_elsewhere(&self) -> bool {
+        self.home.moved().is_some()
+    }
+
+    /// Returns why a request is refused once the home is closed.
+    pub fn closed(&self) -> EngineError {
+        if self.goes_on_elsewhere() { EngineError::HomeMoving } else { EngineError::ShuttingDown }
+    }
+
+    /// Whether another server of the cluster may have the home.
+    pub fn is_lost(&self) -> bool {
+        self.home.moved().is_some_and(|moved| moved.is_cancelled())
+    }
+
     /// Returns the tools for the next exchange in this scope.
     pub async fn tools(&self, scope: ExchangeScope<'_>) -> ToolSet {
         self.tool_sources.tools(scope).await

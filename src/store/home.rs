@@ -257,6 +257,14 @@ impl Home {
         let _ = self.inner.replica.set(Arc::new(replica));
     }
 
+    /// Lets another opening of the home take its lock, although something may still hold this one. Nothing is written by it any
+    /// more: its claim is void.
+    pub fn unlock(&self) {
+        if let Some(Err(error)) = self.inner.lock.as_ref().map(File::unlock) {
+            tracing::warn!(%error, "the lock of a home could not be given up");
+        }
+    }
+
     pub(super) fn replica(&self) -> Option<&Arc<Replica>> {
         self.inner.replica.get()
     }

@@ -14,7 +14,7 @@ use super::seal::{MacKind, sha256};
 use super::session_file::ChainedSession;
 use super::{Durability, atomic, journal, session_file};
 use crate::clock;
-use crate::domain::{Fact, Message, Session, SessionId, WorkId};
+use crate::domain::{Fact, InterruptedWork, Message, Session, SessionId, WorkId};
 
 /// A session read from disk and repaired.
 pub struct Loaded {
@@ -62,7 +62,7 @@ impl Home {
     /// Loads a session: reads the snapshot, applies the journal, and closes what a crash left open. `None` if there is no
     /// such session.
     ///
-    /// A work that waits for a person stays open and keeps its journal, by which the next start finds it. If another
+    /// A work that waits for a person, or goes on here, stays open and keeps its journal. If another
     /// program wrote any part of the session, the session is adopted as described at [`Session::adopted`].
     ///
     /// A snapshot that does not parse, and the damaged end of a journal, are moved to `storage/quarantine/`. A session of a
@@ -113,7 +113,8 @@ impl Home {
         lines.iter().flatten().for_each(|line| session.apply_fact(&line.fact));
         self.repair(id, &mut session, &mut chain)?;
         self.save_snapshot(id, &session, &chain)?;
-        if session.waiting().is_none() {
+        // A work that waits or goes on keeps its journal, by which the next start finds it.
+        if session.running().is_none() {
             journal::remove(self, &journal::file_name(id))?;
         }
         Ok(Some(Loaded { session, version: self.session_version(id), unsaved: false, chain: Some(chain) }))
@@ -156,7 +157,8 @@ impl Home {
 
     /// Closes what a crash left open, by appending ordinary facts.
     fn repair(&self, id: &SessionId, session: &mut Session, chain: &mut Chain) -> Result<(), StoreError> {
-        let events = session.repairs();
+        let interrupted = self.replica().map_or(InterruptedWork::Ends, |replica| replica.interrupted());
+        let events = session.repairs(interrupted);
         if events.is_empty() {
             return Ok(());
         }

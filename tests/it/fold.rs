@@ -198,6 +198,7 @@ fn said() -> impl Strategy<Value = Event> {
         }),
         1 => (0..3u8, work_id()).prop_map(|(id, work_id)| Event::Unqueued { message_id: format!("q{id}"), work_id }),
         2 => work_id().prop_map(|work_id| Event::WorkContinued { work_id, beyond_own_limit: false }),
+        1 => (work_id(), 0..3usize).prop_map(|(work_id, servers_lost)| Event::WorkTakenOver { work_id, servers_lost }),
         1 => (work_id(), 0..3u32).prop_map(|(work_id, dialogue)| Event::DialogueFinished {
             request: None,
             work_id, dialogue, usage: Usage::default(), context_window: 8, left_out: 0,

@@ -143,6 +143,7 @@ mod starts;
 mod syscall_faults;
 mod tabs;
 mod tainted;
+mod takeover;
 mod tls;
 mod tool_choices;
 mod tools;

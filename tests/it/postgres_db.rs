@@ -81,14 +81,14 @@ async fn postgres_tables_are_made_by_migrate_only() {
     let made = db(&world, "migrate").await;
     assert_eq!(
         (made.code, made.out.as_str()),
-        (0, "applied    1 homes\napplied    2 commits\nschema     version 2\n"),
+        (0, "applied    1 homes\napplied    2 commits\napplied    3 servers\nschema     version 3\n"),
         "{}",
         made.err
     );
     let again = db(&world, "migrate").await;
-    assert_eq!((again.code, again.out.as_str()), (0, "schema     version 2\n"), "{}", again.err);
+    assert_eq!((again.code, again.out.as_str()), (0, "schema     version 3\n"), "{}", again.err);
     let after = db(&world, "status").await;
-    assert!(after.code == 0 && after.out.contains("schema     version 2 of 2"), "{}{}", after.out, after.err);
+    assert!(after.code == 0 && after.out.contains("schema     version 3 of 3"), "{}{}", after.out, after.err);
     assert!(after.out.contains("database   miniclaw@127.0.0.1:") && after.out.contains("PostgreSQL "), "{}", after.out);
 }
 

@@ -280,7 +280,9 @@ fn project_event(session: &SessionId, event: &Event) -> Option<Frame> {
         },
         Event::Queued { message } => Frame::Queued { message: message.clone() },
         Event::Unqueued { message_id, .. } => Frame::Unqueued { message_id: message_id.clone() },
-        Event::WorkContinued { work_id, .. } => Frame::WorkContinued { work_id: work_id.to_string() },
+        Event::WorkContinued { work_id, .. } | Event::WorkTakenOver { work_id, .. } => {
+            Frame::WorkContinued { work_id: work_id.to_string() }
+        }
         Event::ModelChanged { work_id, model, instead_of } => {
             Frame::Model { work_id: work_id.to_string(), model: model.clone(), instead_of: instead_of.clone() }
         }

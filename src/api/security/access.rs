@@ -311,13 +311,19 @@ fn equal(secret: &str, given: &str) -> bool {
 }
 
 /// The secret that is sent to the page and that no tool can read: its holder may answer for the person. New at each
-/// start of the server.
+/// start of the server, except in a cluster.
 #[derive(Clone, Debug)]
 pub struct PageSecret(SecretString);
 
 impl PageSecret {
     pub fn new() -> Self {
         Self(SecretString::from(crate::clock::new_secret()))
+    }
+
+    /// Returns the secret that all servers of a cluster have, so that a page goes on with another server. It stays the same when a
+    /// server starts again.
+    pub fn of_cluster(secret: &SecretString) -> Self {
+        Self(Self(secret.clone()).derived("miniclaw page 1").into())
     }
 
     /// Whether this is the secret of the page of a sign-in; `None` stands for the page and the commands of the person of a

@@ -77,12 +77,14 @@ impl Caller {
         self.engine.tenant()
     }
 
-    /// Resolves when nothing more may be sent to the caller: the server stops, the browser has signed out, the token was
+    /// Resolves when nothing more may be sent to the caller: the server stops, another one may have the home, the browser has signed out, the token was
     /// revoked, or the sign-in or the account has ended.
     pub fn until_over(&self) -> impl Future<Output = ()> + Send + use<> {
         let (stopping, signed_out) = (self.stopping.clone(), self.signed_out.clone().unwrap_or_default());
         let (people, credential) = (self.people.clone(), self.proof.credential().cloned());
         let (access, proof) = (self.access.clone(), self.proof.clone());
+        // On another server, the client goes on.
+        let moved = self.tenant().home.moved().unwrap_or_default();
         async move {
             let revoked = async {
                 match &proof {
@@ -99,6 +101,7 @@ impl Caller {
             tokio::select! {
                 () = stopping.cancelled() => {}
                 () = signed_out.cancelled() => {}
+                () = moved.cancelled() => {}
                 () = ended => {}
                 () = revoked => {}
             }

@@ -275,6 +275,7 @@ impl Actor {
             | Event::Queued { .. }
             | Event::Unqueued { .. }
             | Event::WorkContinued { .. }
+            | Event::WorkTakenOver { .. }
             | Event::Undone { .. }
             | Event::Withdrawn { .. }
             | Event::Deleted { .. }

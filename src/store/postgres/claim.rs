@@ -10,7 +10,34 @@ use super::error::DatabaseError;
 use super::home_rows::HomeRows;
 
 /// What this version reads and writes.
-const FORMAT: i32 = 1;
+pub(super) const FORMAT: i32 = 1;
+
+const TAKE: &str = "UPDATE homes SET owner = $2, last_owner = coalesce(owner, last_owner), fence = fence + 1 WHERE home_id = $1 AND fence \
+    = $3 AND owner IS NOT DISTINCT FROM $4 AND files_commit IS NOT DISTINCT FROM $5 AND (last_no = 0) = $6 AND ($7 OR (EXISTS (SELECT \
+    FROM servers WHERE server_id = $2 AND NOT dead AND NOT draining) AND NOT EXISTS (SELECT FROM servers WHERE server_id = $4 AND \
+    server_id <> $2 AND NOT dead))) RETURNING fence";
+
+/// Who takes a home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claimant {
+    /// A start of a server of its own, or a command. It takes the home from any other.
+    Start(Uuid),
+    /// A server of a cluster, which takes no home from another that lives.
+    Member(Uuid),
+}
+
+impl Claimant {
+    /// Returns a new start.
+    pub fn start() -> Self {
+        Self::Start(Uuid::new_v4())
+    }
+
+    pub fn id(self) -> Uuid {
+        match self {
+            Self::Start(id) | Self::Member(id) => id,
+        }
+    }
+}
 
 /// A home in a database before it is claimed.
 pub struct FoundHome {
@@ -22,6 +49,8 @@ pub struct FoundHome {
     fence: i64,
     last_no: i64,
     files_commit: Option<Uuid>,
+    /// Whether the owner is a server of a cluster that lives.
+    is_owner_alive: bool,
 }
 
 impl FoundHome {
@@ -37,8 +66,8 @@ impl FoundHome {
         let doing = || DatabaseError::doing("looking at the home");
         let make = "INSERT INTO homes (home_id) VALUES ($1) ON CONFLICT DO NOTHING";
         client.execute(make, &[&home]).await.map_err(doing())?;
-        let find =
-            "SELECT owner, last_owner, fence, last_no, files_commit FROM homes WHERE home_id = $1 AND format <= $2";
+        let find = "SELECT owner, last_owner, fence, last_no, files_commit, EXISTS (SELECT FROM servers WHERE server_id = owner AND NOT \
+                    dead) FROM homes WHERE home_id = $1 AND format <= $2";
         let found = client.query_opt(find, &[&home, &FORMAT]).await.map_err(doing())?;
         let found = found.ok_or(DatabaseError::NewerHome)?;
         Ok(Self {
@@ -50,6 +79,7 @@ impl FoundHome {
             fence: found.get(2),
             last_no: found.get(3),
             files_commit: found.get(4),
+            is_owner_alive: found.get(5),
         })
     }
 
@@ -68,19 +98,30 @@ impl FoundHome {
         self.files_commit
     }
 
+    /// Whether this member may not take it, because another one that lives owns it.
+    pub fn is_held_from(&self, claimant: Claimant) -> bool {
+        match claimant {
+            Claimant::Start(_) => false,
+            Claimant::Member(id) => self.is_owner_alive && self.owner != Some(id),
+        }
+    }
+
+    /// Whether its owner has not ended without a word: it gave the home up, or is this one itself.
+    pub fn was_given_up_to(&self, claimant: Claimant) -> bool {
+        self.owner.is_none_or(|owner| owner == claimant.id())
+    }
+
     /// Takes the home: writes of its owner so far are refused from now on. Returns `None`, and takes nothing, if it is not
-    /// as it was found any more.
+    /// as it was found any more, or if this member may not take it.
     ///
     /// # Errors
     /// Returns an error if the database does not answer; whether the home was taken is unknown then.
-    pub async fn claim(self, owner: Uuid) -> Result<Option<HomeRows>, DatabaseError> {
-        let take = "UPDATE homes SET owner = $2, last_owner = coalesce(owner, last_owner), fence = fence + 1 WHERE home_id = $1 AND \
-                    fence = $3 AND owner IS NOT DISTINCT FROM $4 AND files_commit IS NOT DISTINCT FROM $5 AND (last_no = 0) = $6 \
-                    RETURNING fence";
-        let is_new = self.is_new();
-        let values: [&(dyn ToSql + Sync); 6] =
-            [&self.home, &owner, &self.fence, &self.owner, &self.files_commit, &is_new];
-        let taken = self.client.query_opt(take, &values);
+    pub async fn claim(self, claimant: Claimant) -> Result<Option<HomeRows>, DatabaseError> {
+        let (owner, is_new) = (claimant.id(), self.is_new());
+        let takes_any = matches!(claimant, Claimant::Start(_));
+        let values: [&(dyn ToSql + Sync); 7] =
+            [&self.home, &owner, &self.fence, &self.owner, &self.files_commit, &is_new, &takes_any];
+        let taken = self.client.query_opt(TAKE, &values);
         let taken = taken.await.map_err(DatabaseError::doing("claiming the home"))?;
         Ok(taken.map(|row| HomeRows::owned(self.address, (self.home, owner), row.get(0))))
     }

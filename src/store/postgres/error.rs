@@ -67,6 +67,8 @@ pub enum DatabaseError {
     /// This start of the server does not own the home any more.
     #[error("another server has taken this home over; nothing was stored")]
     Fenced,
+    #[error("another server of the cluster owns this home; ask again in a moment")]
+    OwnedElsewhere,
     #[error("a newer miniclaw wrote the home in the database; update miniclaw")]
     NewerHome,
     #[error("the database already contains a home; use an empty database, or remove that home first")]
@@ -106,6 +108,7 @@ impl DatabaseError {
             Self::MigrationUnderWay => "database_migrating",
             Self::Interrupted { .. } => "database_interrupted",
             Self::Fenced => "fenced",
+            Self::OwnedElsewhere => "home_moving",
             Self::NewerHome => "database_home_newer",
             Self::NotEmpty => "database_not_empty",
             Self::CacheIsHome { .. } => "cache_is_a_home",

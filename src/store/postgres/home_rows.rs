@@ -9,6 +9,7 @@ use futures_util::future::try_join_all;
 use tokio::sync::Mutex;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Statement};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::address::DatabaseAddress;
@@ -109,6 +110,8 @@ pub struct HomeRows {
     home: Uuid,
     owner: Uuid,
     fence: i64,
+    /// Cancelled once this server does not have the home any more, whatever the database says: nothing is written then.
+    lost: CancellationToken,
     /// Facts do not wait for files: each has a connection of its own.
     facts: Mutex<Option<Connected>>,
     files: Mutex<Option<Connected>>,
@@ -137,11 +140,20 @@ enum Attempt {
 impl HomeRows {
     /// Returns the rows of a home that was just claimed.
     pub(super) fn owned(address: DatabaseAddress, (home, owner): (Uuid, Uuid), fence: i64) -> Self {
-        Self { address, home, owner, fence, facts: Mutex::default(), files: Mutex::default() }
+        let lost = CancellationToken::new();
+        Self { address, home, owner, fence, lost, facts: Mutex::default(), files: Mutex::default() }
+    }
+
+    /// Returns a token that is cancelled once this server does not have the home any more. Whoever cancels it gives it up.
+    pub fn lost(&self) -> &CancellationToken {
+        &self.lost
     }
 
     /// Gives the home up.
     pub async fn release(&self) -> Result<(), DatabaseError> {
+        if self.lost.is_cancelled() {
+            return Err(DatabaseError::Fenced);
+        }
         let mut slot = self.files.lock().await;
         let connected = self.connected(&mut slot).await?;
         let give_up =
@@ -184,6 +196,9 @@ impl HomeRows {
     /// # Errors
     /// Returns [`DatabaseError::Fenced`] if another server owns the home.
     pub async fn settled_files(&self) -> Result<(Option<Uuid>, Vec<FileRow>), DatabaseError> {
+        if self.lost.is_cancelled() {
+            return Err(DatabaseError::Fenced);
+        }
         let mut slot = self.files.lock().await;
         *slot = None;
         let connected = self.connected(&mut slot).await?;
@@ -197,6 +212,21 @@ impl HomeRows {
     }
 
     async fn write(&self, slot: &Mutex<Option<Connected>>, write: &Write<'_>) -> Result<(), DatabaseError> {
+        let written = async {
+            let written = self.write_patiently(slot, write).await;
+            if matches!(written, Err(DatabaseError::Fenced)) {
+                self.lost.cancel();
+            }
+            written
+        };
+        tokio::select! {
+            biased;
+            () = self.lost.cancelled() => Err(DatabaseError::Fenced),
+            written = written => written,
+        }
+    }
+
+    async fn write_patiently(&self, slot: &Mutex<Option<Connected>>, write: &Write<'_>) -> Result<(), DatabaseError> {
         let mut slot = slot.lock().await;
         let since = Instant::now();
         let (mut attempt, mut pause) = (Attempt::First, PAUSE);

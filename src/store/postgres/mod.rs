@@ -8,15 +8,17 @@ mod connection;
 mod error;
 mod home_rows;
 mod schema;
+mod server_rows;
 mod stored_home;
 mod tls;
 
 pub use address::{BadAddress, DatabaseAddress, DatabaseLogin};
-pub use claim::FoundHome;
+pub use claim::{Claimant, FoundHome};
 pub use connection::{Database, DatabaseInfo, LossPolicy};
 pub use error::DatabaseError;
 pub use home_rows::{
     FactDurability, FactRow, FileCommit, FileRow, HomeRows, OWN_HOME, Piece, PieceHash, RowKind, SessionFacts,
 };
 pub use schema::{AppliedMigration, SchemaState, latest_version};
+pub use server_rows::{Beat, ClusterRows, HomeOwnerRow, Joined, NewServer, OtherServer, ServerLoad, ServerRow};
 pub use stored_home::StoredHome;

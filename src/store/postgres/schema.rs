@@ -14,9 +14,10 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 2] = [
+const MIGRATIONS: [Migration; 3] = [
     Migration { version: 1, name: "homes", sql: include_str!("migrations/0001_homes.sql") },
     Migration { version: 2, name: "commits", sql: include_str!("migrations/0002_commits.sql") },
+    Migration { version: 3, name: "servers", sql: include_str!("migrations/0003_servers.sql") },
 ];
 
 /// The lock of the database that a migration holds: one number for all databases of this program.

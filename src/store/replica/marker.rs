@@ -50,6 +50,12 @@ impl Marker {
         self.home == OWN_HOME && is_last_owner && is_last_commit && is_on_disk
     }
 
+    /// Returns the starts that wrote this copy since the machine was started, and have ended if nobody holds the lock of its
+    /// folder.
+    pub fn owners_of_this_boot(&self) -> &[Uuid] {
+        if self.boot == this_boot() { &self.owners } else { &[] }
+    }
+
     /// Adds a start that may have the home next.
     pub fn with_owner(&self, owner: Uuid) -> Self {
         let known = &self.owners[self.owners.len().saturating_sub(MAX_OWNERS)..];

@@ -5,6 +5,7 @@
 //! same way.
 
 mod aside;
+mod kept_home;
 mod marker;
 mod not_kept;
 mod restore;
@@ -15,12 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex as StdMutex};
-use std::time::Duration;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use tokio::sync::Mutex;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Durability;
@@ -28,10 +27,10 @@ use super::error::StoreError;
 use super::home::{Home, lock, make_dir};
 use super::home_lock::take_lock;
 use super::postgres::{
-    DatabaseAddress, DatabaseError, FactDurability, FactRow, FoundHome, HomeRows, LossPolicy, OWN_HOME, SessionFacts,
-    StoredHome,
+    Claimant, DatabaseAddress, DatabaseError, FactDurability, FactRow, FoundHome, HomeRows, LossPolicy, OWN_HOME,
+    SessionFacts, StoredHome,
 };
-use crate::domain::SessionId;
+use crate::domain::{InterruptedWork, SessionId};
 use marker::Marker;
 use scan::{Batch, Manifest};
 
@@ -39,8 +38,6 @@ use scan::{Batch, Manifest};
 const JOURNAL: &str = ".journal";
 /// How often a claim is tried while another server changes the home.
 const CLAIMS: usize = 20;
-/// How often changes of other programs are looked for.
-const LOOK: Duration = Duration::from_secs(3);
 
 /// The database behind a home. One for each home that is open.
 pub struct Replica {
@@ -51,8 +48,8 @@ pub struct Replica {
     files: Mutex<Files>,
     /// The length of each journal whose lines are stored. Held while a journal and its facts may differ.
     journals: Mutex<BTreeMap<SessionId, Stored>>,
-    /// Cancelled once another server has the home.
-    lost: CancellationToken,
+    /// Whether a work that something interrupted goes on, and how it counts.
+    interrupted: InterruptedWork,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,6 +87,7 @@ impl Replica {
         (address, policy): (&DatabaseAddress, LossPolicy),
         folder: &Path,
         usage: CacheUse,
+        claimant: Claimant,
     ) -> Result<Self, StoreError> {
         let (dir, lock) = prepared(folder, usage)?;
         let marker = Marker::read(&dir);
@@ -103,9 +101,17 @@ impl Replica {
             }
             _ => {}
         }
-        let owner = Uuid::new_v4();
+        let owner = claimant.id();
         for _ in 0..CLAIMS {
             let found = FoundHome::find((address, policy), OWN_HOME).await?;
+            if found.is_held_from(claimant) {
+                return Err(DatabaseError::OwnedElsewhere.into());
+            }
+            let interrupted = match claimant {
+                Claimant::Start(_) => InterruptedWork::Ends,
+                Claimant::Member(_) if found.was_given_up_to(claimant) => InterruptedWork::GoesOn,
+                Claimant::Member(_) => InterruptedWork::GoesOnAfterLoss,
+            };
             let (is_new, commit) = (found.is_new(), found.files_commit());
             let copied = marker.as_ref().filter(|marker| usage == CacheUse::Serve && marker.is_of(&found));
             let is_of_another = usage == CacheUse::Serve && copied.is_none() && is_new && restore::has_files(&dir)?;
@@ -121,15 +127,25 @@ impl Replica {
                 (CacheUse::Import | CacheUse::Adopt, _) => {}
             }
             let is_copy = copied.is_some();
-            let Some(rows) = found.claim(owner).await? else { continue };
-            let claimed =
-                Claimed { rows, marker: Marker::complete(owner, commit), is_kept: is_copy || is_new, is_copy };
+            let Some(rows) = found.claim(claimant).await? else { continue };
+            let marker = Marker::complete(owner, commit);
+            let claimed = Claimed { rows, marker, is_kept: is_copy || is_new, is_copy, interrupted };
             let replica = claimed.opened(&StoredHome::open(address, OWN_HOME).await?, (&dir, usage)).await?;
             drop(lock);
             return Ok(replica);
         }
         let reason = "another server changes the home all the time".to_owned();
         Err(DatabaseError::Interrupted { reason }.into())
+    }
+
+    /// Returns the starts of servers that had this copy since the machine was started. They have ended: this process got the lock of
+    /// the folder.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Locked`] if one of them still runs.
+    pub fn ended_owners(folder: &Path) -> Result<Vec<Uuid>, StoreError> {
+        let (dir, _lock) = prepared(folder, CacheUse::Serve)?;
+        Ok(Marker::read(&dir).map(|marker| marker.owners_of_this_boot().to_vec()).unwrap_or_default())
     }
 
     /// Appends facts of a session: in the database, then in the journal, as `write` does. `start` is the length of the journal.
@@ -148,7 +164,7 @@ impl Replica {
         let is_stale = stored.is_stale || stored.length != start;
         // Until the outcome is known, also if nobody waits for it any more.
         stored.is_stale = true;
-        self.noticed(self.rows.append(id.as_str(), facts, durability).await.map_err(StoreError::from))?;
+        self.rows.append(id.as_str(), facts, durability).await?;
         stored.length = start + facts.iter().map(|fact| fact.body.len() as u64).sum::<u64>();
         write()?;
         stored.is_stale = is_stale;
@@ -164,21 +180,21 @@ impl Replica {
         let (replica, home) = (self.clone(), home.clone());
         // Whoever waits for it may go away; what was begun is brought to its end.
         let stored = tokio::spawn(async move { replica.store_now(&home).await });
-        self.noticed(stored.await.map_err(|_| StoreError::ShutDown)?)
+        stored.await.map_err(|_| StoreError::ShutDown)?
     }
 
-    /// Notes that another server has the home, if that is why something was not stored.
-    fn noticed(&self, stored: Result<(), StoreError>) -> Result<(), StoreError> {
-        if matches!(stored, Err(StoreError::Fenced)) {
-            self.lost.cancel();
-        }
-        stored
+    /// Whether a work that something interrupted goes on here.
+    pub(super) fn interrupted(&self) -> InterruptedWork {
+        self.interrupted
     }
 
     async fn store_now(&self, home: &Home) -> Result<(), StoreError> {
         let mut files = self.files.lock().await;
+        if self.rows.lost().is_cancelled() {
+            return Err(StoreError::Fenced);
+        }
         if files.is_unknown {
-            let (commit, rows) = self.rows.settled_files().await?;
+            let (commit, rows) = self.rows.settled_files().await.inspect_err(|error| self.notice(error))?;
             *lock(&self.manifest) = Manifest::of(rows);
             files.marker.set_commit(commit);
             files.is_unknown = false;
@@ -228,6 +244,13 @@ impl Replica {
         Ok(())
     }
 
+    /// Notes that another server has the home, if that is why something was not read.
+    fn notice(&self, error: &DatabaseError) {
+        if matches!(error, DatabaseError::Fenced) {
+            self.rows.lost().cancel();
+        }
+    }
+
     async fn commit(&self, home: &Home, files: &mut Files, batch: &Batch) -> Result<(), StoreError> {
         files.is_unknown = true;
         files.marker.begin(batch.commit.id);
@@ -247,6 +270,9 @@ impl Replica {
 
     /// Stores what is left and gives the home up.
     pub(super) async fn release(self: &Arc<Self>, home: &Home) -> Result<(), StoreError> {
+        if self.rows.lost().is_cancelled() {
+            return Err(StoreError::Fenced);
+        }
         self.store_changes(home).await?;
         if self.usage != CacheUse::Import {
             let mut marker = self.files.lock().await.marker.clone();
@@ -294,28 +320,6 @@ impl Replica {
     }
 }
 
-impl Home {
-    /// Returns a token that is cancelled once another server has taken the home over; `None` for a home in files.
-    pub fn taken_over(&self) -> Option<CancellationToken> {
-        self.replica().map(|replica| replica.lost.clone())
-    }
-
-    /// Stores regularly what other programs changed, until the home is closed.
-    pub fn store_regularly(&self) {
-        let Some(replica) = self.replica().map(Arc::downgrade) else { return };
-        let home = self.downgrade();
-        tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(LOOK).await;
-                let (Some(replica), Some(home)) = (replica.upgrade(), home.upgrade()) else { break };
-                if let Err(error) = replica.store_changes(&home).await {
-                    tracing::warn!(%error, "what changed in the home could not be stored in the database");
-                }
-            }
-        });
-    }
-}
-
 /// Writes the home in the database to an empty folder, from which a server can start.
 ///
 /// # Errors
@@ -344,6 +348,7 @@ struct Claimed {
     is_kept: bool,
     /// Whether the folder is the copy of what was claimed.
     is_copy: bool,
+    interrupted: InterruptedWork,
 }
 
 impl Claimed {
@@ -375,7 +380,7 @@ impl Claimed {
             usage,
             files: Mutex::new(Files { marker: self.marker, is_unknown: false }),
             journals: Mutex::new(journals.collect()),
-            lost: CancellationToken::new(),
+            interrupted: self.interrupted,
         })
     }
 }

@@ -6,7 +6,7 @@ use super::anchors::Anchors;
 use super::reading::{self, SessionBytes};
 use super::{Check, SessionChecks, TranscriptCheck, changes, files, kept, requests};
 use crate::clock;
-use crate::domain::{Session, SessionId, Taint};
+use crate::domain::{InterruptedWork, Session, SessionId, Taint};
 use crate::store::chain::Chain;
 use crate::store::heads::is_older;
 use crate::store::home::Home;
@@ -60,7 +60,7 @@ pub(super) fn check(home: &Home, anchors: &Anchors, (id, accepts): (&SessionId, 
             kept::compacted(home, (id, &session), &mut found.compacted);
         }
         requests::check(home, (id, writer), Some(&session).filter(|_| is_own), &mut found);
-        for event in session.repairs() {
+        for event in session.repairs(InterruptedWork::Ends) {
             session.apply(&event, session.updated_at);
         }
         let problems = accepts(&session);

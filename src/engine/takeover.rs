@@ -1,0 +1,238 @@
+//! The homes of a cluster on this server: claimed when somebody asks for them or when their works would stand still, and dropped
+//! as soon as another server may have them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::registry::{Homes, OpenTenant, SlotState};
+use super::{EngineError, TenantId, TenantRegistry, blocking, starter};
+use crate::clock;
+use crate::cluster::{ClaimedCopy, Cluster, OtherOwner, Standing};
+use crate::store::{DatabaseError, Home, StoreError, is_unused};
+
+/// Time between two looks for homes whose owner has ended, with up to a half of it more or less, so that not all servers look at
+/// the same time.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Where the home of a tenant is.
+#[derive(Clone, Debug)]
+pub enum Whereabouts {
+    /// This server has it.
+    Here,
+    Elsewhere(OtherOwner),
+}
+
+/// Whether a look at who owns a home may be a second old.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    Recent,
+    Now,
+}
+
+impl TenantRegistry {
+    /// Returns which server has the home of a tenant. This one claims it if no other that lives has it.
+    ///
+    /// # Errors
+    /// Returns [`EngineError::HomeMoving`] if that is not decided yet, or if this server has lost the database.
+    pub async fn whereabouts(
+        self: &Arc<Self>,
+        id: &TenantId,
+        mut freshness: Freshness,
+    ) -> Result<Whereabouts, EngineError> {
+        let Homes::Cluster(cluster) = &self.homes else { return Ok(Whereabouts::Here) };
+        if cluster.standing() == Standing::Fenced {
+            return Err(EngineError::HomeMoving);
+        }
+        if self.has(id) {
+            return Ok(Whereabouts::Here);
+        }
+        // It may be claimed by another one in between.
+        for _ in 0..2 {
+            let other = match freshness {
+                Freshness::Recent => cluster.other_owner().await,
+                Freshness::Now => cluster.look_up_owner().await,
+            };
+            if let Some(owner) = other.map_err(unanswered)? {
+                return Ok(Whereabouts::Elsewhere(owner));
+            }
+            match self.open(id).await {
+                Ok(_) => return Ok(Whereabouts::Here),
+                Err(EngineError::Store(StoreError::Database(DatabaseError::OwnedElsewhere))) => {
+                    freshness = Freshness::Now;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(EngineError::HomeMoving)
+    }
+
+    /// Looks whether the server that has a home has ended, as it does not answer.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn owner_is_silent(&self) -> Result<(), EngineError> {
+        match &self.homes {
+            Homes::Cluster(cluster) => cluster.declare_dead().await.map_err(unanswered),
+            Homes::Single(_) | Homes::Each { .. } => Ok(()),
+        }
+    }
+
+    /// Whether the home of a tenant is open here.
+    fn has(&self, id: &TenantId) -> bool {
+        let slot = self.slots().get(id).cloned();
+        let state = slot.as_ref().and_then(|slot| slot.state.try_lock().ok());
+        state.is_some_and(|state| state.opened.is_some() && self.may_use(&state))
+    }
+
+    /// Whether what is open may be used: no other server may have the home.
+    pub(super) fn may_use(&self, state: &SlotState) -> bool {
+        match &self.homes {
+            Homes::Cluster(cluster) => match (&state.home, state.member) {
+                (Some(home), Some(member)) => cluster.standing() == Standing::Member(member) && !is_lost(home),
+                _ => true,
+            },
+            Homes::Single(_) | Homes::Each { .. } => true,
+        }
+    }
+
+    /// Claims the home of a tenant and opens its copy.
+    pub(super) async fn claim(&self, cluster: &Cluster, state: &mut SlotState) -> Result<(), EngineError> {
+        let ClaimedCopy { folder, replica, member } = cluster.claim().await.map_err(|error| match error {
+            StoreError::Fenced => EngineError::HomeMoving,
+            error => error.into(),
+        })?;
+        let contact = cluster.contact();
+        let home = blocking(move || {
+            if is_unused(&folder) {
+                let made = starter::fill(&folder);
+                made.map_err(|source| StoreError::Io { doing: format!("making {}", folder.display()), source })?;
+            }
+            let home = Home::open(&folder)?;
+            home.keep_in(replica);
+            if let Some(contact) = contact {
+                home.note_server(contact)?;
+            }
+            Ok(home)
+        })
+        .await?;
+        home.store_regularly();
+        (state.home, state.member) = (Some(home), Some(member));
+        Ok(())
+    }
+
+    /// Drops the tenant as soon as another server may have its home.
+    pub(super) fn follow_loss(self: &Arc<Self>, state: &SlotState, id: &TenantId) {
+        let Some(moved) = state.home.as_ref().and_then(Home::moved) else { return };
+        let (registry, id) = (Arc::downgrade(self), id.clone());
+        tokio::spawn(async move {
+            moved.cancelled().await;
+            let Some(slot) = registry.upgrade().and_then(|registry| registry.slots().get(&id).cloned()) else { return };
+            let mut state = slot.state.lock().await;
+            if state.home.as_ref().is_some_and(is_lost) {
+                state.drop_lost().await;
+            }
+        });
+    }
+
+    /// Takes over what other servers leave behind, and drops what this one loses, as long as the registry is there.
+    pub fn follow_cluster(self: &Arc<Self>) {
+        let Homes::Cluster(cluster) = &self.homes else { return };
+        let (registry, mut standing) = (Arc::downgrade(self), cluster.follow_standing());
+        // Apart from what waits for the database.
+        tokio::spawn(async move {
+            while standing.changed().await.is_ok() {
+                let Some(registry) = registry.upgrade() else { return };
+                registry.give_up_lost_homes();
+            }
+        });
+        let registry = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(pause()).await;
+                let Some(registry) = registry.upgrade() else { return };
+                let Homes::Cluster(cluster) = &registry.homes else { return };
+                registry.give_up_lost_homes();
+                if let Standing::Member(_) = cluster.standing() {
+                    registry.take_over(cluster).await;
+                }
+            }
+        });
+    }
+
+    /// Gives up each home that another server may have, without storing anything more.
+    fn give_up_lost_homes(&self) {
+        let slots: Vec<_> = self.slots().values().cloned().collect();
+        for slot in slots {
+            // One that is being opened is looked at again.
+            if let Ok(state) = slot.state.try_lock()
+                && !self.may_use(&state)
+                && let Some(home) = &state.home
+            {
+                home.give_up();
+            }
+        }
+    }
+
+    async fn take_over(self: &Arc<Self>, cluster: &Cluster) {
+        let owner = TenantId::owner();
+        cluster.set_works(self.in_memory().iter().map(|engine| engine.tenant().runs.list().len()).sum());
+        let looked = async {
+            cluster.declare_dead().await?;
+            if self.has(&owner) {
+                return Ok::<bool, DatabaseError>(false);
+            }
+            // What passes through to an owner that has lost the home ends.
+            cluster.look_up_owner().await?;
+            cluster.is_orphaned().await
+        };
+        match looked.await {
+            Ok(false) => {}
+            Ok(true) => match self.open(&owner).await {
+                Ok(_) => tracing::warn!("took over a home with works under way"),
+                // Another server was faster.
+                Err(EngineError::Store(StoreError::Database(DatabaseError::OwnedElsewhere))) => {}
+                Err(error) => tracing::error!(%error, "a home with works under way could not be taken over"),
+            },
+            Err(error) => tracing::warn!(%error, "could not look whether other servers have ended"),
+        }
+    }
+}
+
+impl SlotState {
+    /// Drops what another server may have by now: its commands end, and nothing more is stored.
+    pub(super) async fn drop_lost(&mut self) {
+        let Some(home) = self.home.take() else { return };
+        home.give_up();
+        if let Some(OpenTenant { engine, .. }) = self.opened.take() {
+            engine.shut_down().await;
+        }
+        home.unlock();
+        self.member = None;
+        tracing::warn!("dropped a home that another server may have");
+    }
+
+    /// Gives up a home that was claimed and could not be opened.
+    pub(super) async fn release_unopened(&mut self) {
+        let Some(home) = self.home.take() else { return };
+        if let Err(error) = home.release_claim().await {
+            tracing::warn!(%error, "a home that could not be opened is not given up");
+        }
+        home.give_up();
+        home.unlock();
+        self.member = None;
+    }
+}
+
+fn is_lost(home: &Home) -> bool {
+    home.moved().is_some_and(|moved| moved.is_cancelled())
+}
+
+fn unanswered(error: DatabaseError) -> EngineError {
+    EngineError::Store(error.into())
+}
+
+/// Returns the time to the next look, another one each time.
+fn pause() -> Duration {
+    let random = clock::new_secret().bytes().next_back().unwrap_or_default();
+    LOOK.mul_f64(0.5 + f64::from(random % 16) / 16.0)
+}

@@ -1,0 +1,147 @@
+//! Where the home of a server is: in a folder, in a database of its own, or in one that several servers share.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+
+use super::StartRefused;
+use crate::cluster::Cluster;
+use crate::config::{ClusterConfig, DatabaseConfig};
+use crate::engine::{Homes, starter};
+use crate::store::{CacheUse, Claimant, Home, Replica, ServerContact, StoreError, is_unused};
+
+/// Where the home is.
+pub(super) enum HomePlace {
+    Folder(Home),
+    /// With the folder of the copy.
+    Database(Box<DatabaseConfig>, PathBuf),
+}
+
+/// The home, or the cluster that it is in.
+#[derive(Clone)]
+pub(super) enum OpenedPlace {
+    Home(Home),
+    Cluster(Membership),
+}
+
+/// This server in its cluster.
+#[derive(Clone)]
+pub(super) struct Membership {
+    cluster: Arc<Cluster>,
+    config: ClusterConfig,
+}
+
+impl HomePlace {
+    /// # Errors
+    /// Returns an error if the home is in a folder that cannot be opened.
+    pub fn of(database: Option<DatabaseConfig>, folder: PathBuf) -> anyhow::Result<Self> {
+        Ok(match database {
+            None => Self::Folder(Home::open(&folder)?),
+            Some(database) => Self::Database(Box::new(database), folder),
+        })
+    }
+
+    /// Claims a home in a database, or joins the cluster, which claims it when it is asked for.
+    pub async fn open(self) -> anyhow::Result<OpenedPlace> {
+        let (database, folder) = match self {
+            Self::Folder(home) => return Ok(OpenedPlace::Home(home)),
+            Self::Database(database, folder) => (*database, folder),
+        };
+        if let Some(config) = database.cluster.clone() {
+            let joined = Cluster::join(database, &config, &folder).await.map_err(refused)?;
+            return Ok(OpenedPlace::Cluster(Membership { cluster: Arc::new(joined), config }));
+        }
+        let replica = replica(&database, &folder).await?;
+        if is_unused(&folder) {
+            starter::fill(&folder)?;
+        }
+        let home = Home::open(&folder)?;
+        home.keep_in(replica);
+        home.store_regularly();
+        Ok(OpenedPlace::Home(home))
+    }
+}
+
+impl OpenedPlace {
+    /// Returns the homes of the tenants.
+    ///
+    /// # Errors
+    /// Returns an error if the folder of several people's homes cannot be used.
+    pub fn homes(&self, is_multi: bool) -> anyhow::Result<Homes> {
+        Ok(match self {
+            Self::Cluster(membership) => Homes::Cluster(membership.cluster.clone()),
+            Self::Home(home) if is_multi => {
+                if let Err(error) = home.close_to_strangers() {
+                    tracing::warn!(%error, "other users of this machine can enter the home");
+                }
+                Homes::Each { people: home.people_folder()?, server: home.clone() }
+            }
+            Self::Home(home) => Homes::Single(home.clone()),
+        })
+    }
+
+    /// Returns what the servers of the cluster know each other by; `None` if there is no cluster.
+    pub fn cluster_secret(&self) -> Option<&SecretString> {
+        match self {
+            Self::Cluster(membership) => Some(&membership.config.secret),
+            Self::Home(_) => None,
+        }
+    }
+
+    /// Notes how the commands of the person who runs the server reach it.
+    ///
+    /// # Errors
+    /// Returns an error if that cannot be written.
+    pub fn note_server(&self, contact: ServerContact) -> anyhow::Result<()> {
+        match self {
+            Self::Home(home) => home.note_server(contact)?,
+            Self::Cluster(membership) => membership.cluster.set_contact(contact),
+        }
+        Ok(())
+    }
+
+    /// Returns a token that is cancelled once this server must end, because another one has taken its home.
+    pub fn taken_over(&self) -> CancellationToken {
+        match self {
+            Self::Home(home) => home.taken_over().unwrap_or_default(),
+            Self::Cluster(_) => CancellationToken::new(),
+        }
+    }
+
+    /// Returns this server in its cluster; `None` if there is no cluster.
+    pub fn cluster(&self) -> Option<&Arc<Cluster>> {
+        match self {
+            Self::Cluster(membership) => Some(&membership.cluster),
+            Self::Home(_) => None,
+        }
+    }
+
+    /// Takes no home any more: this server ends soon.
+    pub fn begin_draining(&self) {
+        if let Some(cluster) = self.cluster() {
+            cluster.begin_draining();
+        }
+    }
+
+    /// Tells the other servers of the cluster that this one has ended.
+    pub async fn leave(&self) {
+        if let Self::Cluster(membership) = self {
+            membership.cluster.leave().await;
+        }
+    }
+}
+
+/// Makes a folder the copy of the home in a database.
+async fn replica(database: &DatabaseConfig, folder: &Path) -> anyhow::Result<Replica> {
+    let of = (&database.address, database.loss);
+    Replica::open(of, folder, CacheUse::Serve, Claimant::start()).await.map_err(refused)
+}
+
+fn refused(error: StoreError) -> anyhow::Error {
+    match error {
+        StoreError::Database(error) => StartRefused::Database(Box::new(error)).into(),
+        error => error.into(),
+    }
+}

@@ -1,0 +1,303 @@
+//! The row of a server in the table `servers`, and what the other rows say.
+//!
+//! Whether a server lives is decided by the clock of the database alone. Death is one compare-and-swap: whoever is declared dead
+//! stays dead, and can only join again under another id.
+
+use std::time::{Duration, Instant};
+
+use tokio_postgres::Client;
+use uuid::Uuid;
+
+use super::address::DatabaseAddress;
+use super::claim::FORMAT;
+use super::connection::Database;
+use super::error::DatabaseError;
+
+/// Maximum time of one statement.
+const LIMIT: Duration = Duration::from_secs(5);
+/// How long after the start of the database, and after our own connection to it, nobody is declared dead because of the time: the
+/// others may be on their way back.
+const RETURN_TIME: Duration = Duration::from_secs(10);
+
+const JOIN: &str = "INSERT INTO servers (server_id, address, version, reads, alive_until) VALUES ($1, $2, $3, $4, \
+    clock_timestamp() + interval '10 s') RETURNING extract(epoch FROM clock_timestamp())::float8";
+const BEAT: &str = "UPDATE servers SET alive_until = clock_timestamp() + interval '10 s', load = $2, draining = $3 WHERE server_id \
+    = $1 AND NOT dead RETURNING extract(epoch FROM clock_timestamp())::float8";
+/// Servers that were declared dead a day ago and own nothing.
+const FORGET: &str = "DELETE FROM servers WHERE dead AND alive_until < clock_timestamp() - interval '1 day' AND NOT EXISTS (SELECT \
+    FROM homes WHERE owner = server_id)";
+const LATE: &str = "SELECT server_id, address, alive_until < clock_timestamp() FROM servers WHERE NOT dead AND server_id <> $1 AND \
+    alive_until < clock_timestamp() + interval '7 s' ORDER BY alive_until LIMIT 100";
+const DECLARE_LAPSED: &str = "UPDATE servers SET dead = true WHERE server_id = $1 AND NOT dead AND alive_until < clock_timestamp() AND \
+    pg_postmaster_start_time() < clock_timestamp() - interval '10 s'";
+/// The lock says that the connection of its beats is gone, and the time that it has not come back.
+const DECLARE_CRASHED: &str = "UPDATE servers SET dead = true WHERE server_id = $1 AND NOT dead AND alive_until < clock_timestamp() + \
+    interval '7 s' AND pg_postmaster_start_time() < clock_timestamp() - interval '10 s'";
+const DECLARE_GONE: &str = "UPDATE servers SET dead = true WHERE server_id = ANY($1) AND NOT dead";
+const OWNER: &str = "SELECT h.owner, h.fence, s.address FROM homes h LEFT JOIN servers s ON s.server_id = h.owner AND NOT s.dead WHERE \
+    h.home_id = $1";
+/// Homes with works under way, whose owner is dead or has given them up. Facts are there as long as a work has not settled.
+const ORPHANS: &str = "SELECT home_id FROM homes WHERE format <= $1 AND (owner IS NULL OR NOT EXISTS (SELECT FROM servers WHERE server_id \
+    = owner AND NOT dead)) AND EXISTS (SELECT FROM facts WHERE facts.home_id = homes.home_id) LIMIT $2";
+
+/// What a server says of itself when it joins.
+#[derive(Clone, Debug)]
+pub struct NewServer {
+    /// New for each joining.
+    pub id: Uuid,
+    /// The address at which the other servers reach it.
+    pub address: String,
+    pub version: String,
+}
+
+/// What a server says of itself with each beat.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ServerLoad {
+    /// Works under way.
+    pub works: usize,
+    pub is_draining: bool,
+}
+
+/// What a beat found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beat {
+    /// With the time since 1970 by the clock of the database.
+    Alive(Duration),
+    /// Another server has declared this one dead: its claims may have new owners.
+    Dead,
+}
+
+/// A server whose last beat is more than three seconds old.
+#[derive(Clone, Debug)]
+pub struct OtherServer {
+    pub id: Uuid,
+    pub address: String,
+    /// Whether the time that its last beat gave it is over.
+    pub is_over: bool,
+}
+
+/// Who owns a home.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HomeOwnerRow {
+    pub server_id: Uuid,
+    pub fence: i64,
+    pub address: String,
+}
+
+/// The row of this server. Its connection is used for nothing else, and holds a lock of the database that is free as soon as this
+/// process ends.
+pub struct ServerRow {
+    id: Uuid,
+    client: Client,
+    /// Whether the lock is held. After a reconnect, the connection before may still hold it for a moment.
+    is_locked: bool,
+}
+
+/// A server that has joined.
+pub struct Joined {
+    pub row: ServerRow,
+    /// The time since 1970 by the clock of the database.
+    pub time: Duration,
+}
+
+impl ServerRow {
+    /// Adds this server to the table.
+    ///
+    /// # Errors
+    /// Returns why the database cannot be used.
+    pub async fn join(address: &DatabaseAddress, server: &NewServer) -> Result<Joined, DatabaseError> {
+        let mut row = Self::connect(address, server.id).await?;
+        let time = limited(async {
+            let doing = || DatabaseError::doing("joining the cluster");
+            row.client.execute(FORGET, &[]).await.map_err(doing())?;
+            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+                [&server.id, &server.address, &server.version, &FORMAT];
+            Ok(time_of(&row.client.query_one(JOIN, &values).await.map_err(doing())?))
+        })
+        .await?;
+        row.lock().await?;
+        Ok(Joined { row, time })
+    }
+
+    /// Connects again for a server that has joined.
+    ///
+    /// # Errors
+    /// Returns why there is no connection.
+    pub async fn connect(address: &DatabaseAddress, id: Uuid) -> Result<Self, DatabaseError> {
+        Ok(Self { id, client: connected(address).await?, is_locked: false })
+    }
+
+    /// Says that this server lives. The time it has counts from the sending on.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer in time; the connection must not be used any more.
+    pub async fn beat(&mut self, load: ServerLoad) -> Result<Beat, DatabaseError> {
+        let works = load.works as f32;
+        let beat = async {
+            let done = self.client.query_opt(BEAT, &[&self.id, &works, &load.is_draining]).await;
+            done.map_err(DatabaseError::doing("saying that this server lives"))
+        };
+        let alive = limited(beat).await?;
+        if !self.is_locked {
+            self.lock().await?;
+        }
+        Ok(alive.map_or(Beat::Dead, |row| Beat::Alive(time_of(&row))))
+    }
+
+    async fn lock(&mut self) -> Result<(), DatabaseError> {
+        self.is_locked = limited(try_lock(&self.client, self.id)).await?;
+        Ok(())
+    }
+
+    /// Says that this server has ended.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer; the others find it out by themselves.
+    pub async fn leave(&self) -> Result<(), DatabaseError> {
+        let leave = "UPDATE servers SET dead = true WHERE server_id = $1 AND NOT dead";
+        let left = async {
+            let done = self.client.execute(leave, &[&self.id]).await;
+            done.map_err(DatabaseError::doing("leaving the cluster"))
+        };
+        limited(left).await.map(drop)
+    }
+}
+
+/// What the servers look up about each other, on a connection apart from the beats.
+pub struct ClusterRows {
+    /// This server.
+    id: Uuid,
+    client: Client,
+    connected_at: Instant,
+}
+
+impl ClusterRows {
+    /// Connects for a server that has joined.
+    ///
+    /// # Errors
+    /// Returns why there is no connection.
+    pub async fn connect(address: &DatabaseAddress, id: Uuid) -> Result<Self, DatabaseError> {
+        Ok(Self { id, client: connected(address).await?, connected_at: Instant::now() })
+    }
+
+    async fn declare(&self, how: &str, id: Uuid) -> Result<bool, DatabaseError> {
+        let declared = async {
+            let done = self.client.execute(how, &[&id]).await;
+            done.map_err(DatabaseError::doing("declaring a server dead"))
+        };
+        Ok(limited(declared).await? > 0)
+    }
+
+    /// Returns the other servers whose last beat is more than three seconds old.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn late(&self) -> Result<Vec<OtherServer>, DatabaseError> {
+        let found = limited(async {
+            self.client.query(LATE, &[&self.id]).await.map_err(DatabaseError::doing("looking for servers"))
+        });
+        let server =
+            |row: &tokio_postgres::Row| OtherServer { id: row.get(0), address: row.get(1), is_over: row.get(2) };
+        Ok(found.await?.iter().map(server).collect())
+    }
+
+    /// Declares a server dead whose time is over. Returns whether it did.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn declare_over(&self, id: Uuid) -> Result<bool, DatabaseError> {
+        if self.connected_at.elapsed() < RETURN_TIME {
+            return Ok(false);
+        }
+        self.declare(DECLARE_LAPSED, id).await
+    }
+
+    /// Declares a server dead that refuses connections, if its own connection to the database is gone, too. Returns whether it
+    /// did.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn declare_crashed(&self, id: Uuid) -> Result<bool, DatabaseError> {
+        if !limited(try_lock(&self.client, id)).await? {
+            return Ok(false);
+        }
+        let declared = self.declare(DECLARE_CRASHED, id).await;
+        let unlocked = limited(async {
+            let unlocked = self.client.execute("SELECT pg_advisory_unlock($1)", &[&lock_number(id)]).await;
+            unlocked.map_err(DatabaseError::doing("looking whether a server lives"))
+        });
+        // Without an answer, the connection is closed, and with it the lock is free.
+        unlocked.await.and(declared)
+    }
+
+    /// Declares servers dead that are known to have ended: they ran in a folder that this process has now.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn declare_gone(&self, ids: &[Uuid]) -> Result<u64, DatabaseError> {
+        let others: Vec<Uuid> = ids.iter().copied().filter(|id| *id != self.id).collect();
+        limited(async {
+            let done = self.client.execute(DECLARE_GONE, &[&others]).await;
+            done.map_err(DatabaseError::doing("declaring a server dead"))
+        })
+        .await
+    }
+
+    /// Returns the living server that owns a home.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn owner_of(&self, home: Uuid) -> Result<Option<HomeOwnerRow>, DatabaseError> {
+        let found = limited(async {
+            self.client
+                .query_opt(OWNER, &[&home])
+                .await
+                .map_err(DatabaseError::doing("looking for the owner of a home"))
+        });
+        Ok(found.await?.and_then(|row| {
+            let (server_id, address): (Option<Uuid>, Option<String>) = (row.get(0), row.get(2));
+            Some(HomeOwnerRow { server_id: server_id?, fence: row.get(1), address: address? })
+        }))
+    }
+
+    /// Returns homes with works under way that no living server owns, at most `count`.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn orphans(&self, count: u32) -> Result<Vec<Uuid>, DatabaseError> {
+        let found = limited(async {
+            let found = self.client.query(ORPHANS, &[&FORMAT, &i64::from(count)]).await;
+            found.map_err(DatabaseError::doing("looking for homes without an owner"))
+        });
+        Ok(found.await?.iter().map(|row| row.get(0)).collect())
+    }
+}
+
+fn time_of(row: &tokio_postgres::Row) -> Duration {
+    Duration::try_from_secs_f64(row.get(0)).unwrap_or_default()
+}
+
+async fn connected(address: &DatabaseAddress) -> Result<Client, DatabaseError> {
+    let database = limited(Database::connect(address)).await?;
+    limited(async { database.schema().await?.require_latest() }).await?;
+    Ok(database.into_client())
+}
+
+/// Takes the lock of a server, unless its own connection has it.
+async fn try_lock(client: &Client, id: Uuid) -> Result<bool, DatabaseError> {
+    let locked = client.query_one("SELECT pg_try_advisory_lock($1)", &[&lock_number(id)]).await;
+    Ok(locked.map_err(DatabaseError::doing("looking whether a server lives"))?.get(0))
+}
+
+/// The number of a server's lock, among those of the database.
+fn lock_number(id: Uuid) -> i64 {
+    let (high, low) = id.as_u64_pair();
+    (high ^ low) as i64
+}
+
+async fn limited<T>(work: impl Future<Output = Result<T, DatabaseError>>) -> Result<T, DatabaseError> {
+    tokio::time::timeout(LIMIT, work).await.unwrap_or_else(|_| {
+        let reason = format!("it did not answer within {} seconds", LIMIT.as_secs());
+        Err(DatabaseError::Interrupted { reason })
+    })
+}

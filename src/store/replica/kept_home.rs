@@ -1,0 +1,64 @@
+//! A home whose truth is a database, as its users see it: whether it is still theirs, and giving it up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::Replica;
+use crate::domain::InterruptedWork;
+use crate::store::error::StoreError;
+use crate::store::home::Home;
+
+/// How often changes of other programs are looked for.
+const LOOK: Duration = Duration::from_secs(3);
+
+impl Home {
+    /// Returns a token that is cancelled once another server has taken the home over; `None` for a home in files.
+    pub fn taken_over(&self) -> Option<CancellationToken> {
+        self.replica().map(|replica| replica.rows.lost().clone())
+    }
+
+    /// Returns a token that is cancelled once another server of the cluster may have the home; `None` if there is no cluster.
+    pub fn moved(&self) -> Option<CancellationToken> {
+        let is_of_member = |replica: &&Arc<Replica>| replica.interrupted != InterruptedWork::Ends;
+        self.replica().filter(is_of_member).map(|replica| replica.rows.lost().clone())
+    }
+
+    /// Gives the home up in the database as it is stored there.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn release_claim(&self) -> Result<(), StoreError> {
+        match self.replica() {
+            Some(replica) => Ok(replica.rows.release().await?),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives up a home in a database without storing anything more: every write is refused from now on, and those that wait
+    /// for the database end.
+    pub fn give_up(&self) {
+        if let Some(replica) = self.replica() {
+            replica.rows.lost().cancel();
+        }
+    }
+
+    /// Stores regularly what other programs changed, until the home is closed.
+    pub fn store_regularly(&self) {
+        let Some(replica) = self.replica().map(Arc::downgrade) else { return };
+        let home = self.downgrade();
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(LOOK).await;
+                let (Some(replica), Some(home)) = (replica.upgrade(), home.upgrade()) else { break };
+                if replica.rows.lost().is_cancelled() {
+                    break;
+                }
+                if let Err(error) = replica.store_changes(&home).await {
+                    tracing::warn!(%error, "what changed in the home could not be stored in the database");
+                }
+            }
+        });
+    }
+}
