@@ -207,6 +207,7 @@ pub async fn run(
     let setup_code = people.as_ref().and_then(|people| people.setup_code().map(str::to_owned));
     let app = App {
         tenants: tenants.clone(),
+        forwarder: None,
         people,
         secret: place.cluster_secret().map_or_else(PageSecret::new, PageSecret::of_cluster),
         access: Arc::new(access),

@@ -133,6 +133,7 @@ fn every_check_detects_its_violation() {
     fails(doors, "engine/x.rs", "reqwest::get(url)", "talks HTTP");
     fails(doors, "sandbox/x.rs", "TcpStream::connect(address)", "talks HTTP");
     fails(doors, "api/x.rs", "use hyper::client::conn;", "talks HTTP");
+    fails(doors, "api/x.rs", "use hyper_util::client::legacy::Client;", "talks HTTP");
     fails(doors, "store/x.rs", "use tokio_postgres::Client;", "talks to a database server");
     passes(doors, "store/postgres/x.rs", "use tokio_postgres::Client;");
     fails(doors, "engine/x.rs", "use axum::Json;", "serves HTTP");
@@ -324,8 +325,8 @@ fn doors(source: &Source) -> Vec<String> {
         ),
         (
             "talks HTTP",
-            &["provider/", "tools/fetch_url", "egress/", "cli/ask/", "cluster/probe.rs"],
-            &["reqwest", "hyper::client", "TcpStream::connect"],
+            &["provider/", "tools/fetch_url", "egress/", "cli/ask/", "api/forwarding/"],
+            &["reqwest", "hyper::client", "hyper_util::client", "TcpStream::connect"],
         ),
         ("talks to a database server", &["store/postgres/"], &["tokio_postgres"]),
         ("serves HTTP", &["api/", "provider/scripted/"], &["axum", "hyper::server", "hyper_util::server"]),

@@ -7,6 +7,7 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::forwarding::Forwarder;
 use crate::api::mcp::listening::Listeners;
 use crate::api::security::access::{Access, PageSecret};
 use crate::domain::ErrorParams;
@@ -21,6 +22,8 @@ pub const MAX_UNAUTHENTICATED_SOCKETS: usize = 32;
 pub struct App {
     pub tenants: Arc<TenantRegistry>,
     pub access: Arc<Access>,
+    /// Passes requests on to other servers; `None` on a server that is in no cluster.
+    pub forwarder: Option<Arc<Forwarder>>,
     /// The people with accounts; `None` on a single-person server.
     pub people: Option<Arc<People>>,
     /// The secret that proves that an answer to a question comes from the page.

@@ -9,6 +9,7 @@ mod connections;
 mod conversations;
 mod error;
 mod files;
+mod forwarding;
 mod mcp;
 mod mcp_offers;
 mod mcp_servers;
@@ -34,6 +35,7 @@ mod tools;
 mod web;
 
 pub use app::{App, MAX_UNAUTHENTICATED_SOCKETS, SandboxInfo};
+pub use forwarding::{Destination, FailedHop, Forwarder, HopFailure, Owner, Owners};
 pub use openapi::document;
 pub use security::access::{Access, PageSecret};
 pub use server::serve;

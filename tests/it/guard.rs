@@ -35,6 +35,16 @@ const TABLE: &[(&str, &str, u16)] = &[
     ("absolute form with their Host", "GET http://<H>/api/status HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403),
     ("a forwarded name is ignored", "GET /api/status HTTP/1.1\r\nHost: <H>\r\nX-Forwarded-Host: evil\r\n\r\n", 200),
     ("a forwarded name helps nobody", "GET /api/status HTTP/1.1\r\nHost: evil\r\nX-Forwarded-Host: <H>\r\n\r\n", 403),
+    (
+        "a header of a cluster helps nobody",
+        "GET /api/status HTTP/1.1\r\nHost: evil\r\nX-Miniclaw-Forwarded: 1 1764327600000 127.0.0.1 http 1 00\r\n\r\n",
+        403,
+    ),
+    (
+        "a header of a cluster is ignored",
+        "GET /api/status HTTP/1.1\r\nHost: <H>\r\nX-Miniclaw-Forwarded: 1 1764327600000 192.0.2.1 https 1 00\r\n\r\n",
+        200,
+    ),
     ("our Origin", "GET /api/status HTTP/1.1\r\nHost: <H>\r\nOrigin: http://<H>\r\n\r\n", 200),
     ("Origin null", "GET /api/status HTTP/1.1\r\nHost: <H>\r\nOrigin: null\r\n\r\n", 403),
     ("an empty Origin", "GET /api/status HTTP/1.1\r\nHost: <H>\r\nOrigin:\r\n\r\n", 403),

@@ -2614,7 +2614,7 @@ export interface paths {
         put?: never;
         /**
          * Sends a message and returns at once.
-         * @description Follow the work through the event streams.
+         * @description Follow the work through the event streams. The key of the message can also be in the header, where servers of a cluster see it.
          */
         post: operations["chat_say"];
         delete?: never;
@@ -15596,7 +15596,9 @@ export interface operations {
     chat_say: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 id: string;
             };

@@ -223,6 +223,8 @@ function errorCodes(source: string) {
 /** Codes without a translation, with the reason. */
 const EXCUSED: Record<string, string> = {
   done: 'how an answer over /mcp ended, which is no error',
+  bad_forward: 'only a server of a cluster sends what is refused',
+  home_elsewhere: 'only another server of a cluster gets it',
   disk_full: 'the page has a text for it in every language',
   unqueued: 'only an answer that is not streamed has it, and the page streams',
   work_failed: 'only an answer that is not streamed has it, and the page streams',

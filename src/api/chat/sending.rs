@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, Query};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 
 use crate::api::body::JsonBody;
@@ -37,6 +37,12 @@ pub(in crate::api) fn usable(key: String) -> Result<String, ApiError> {
     Err(ApiError::bad_request("bad_key", "an idempotency_key has 1 to 64 letters, digits, '-', '_' or '.'"))
 }
 
+/// Returns the key in the header `Idempotency-Key`.
+pub(in crate::api) fn key_in(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let key = headers.get("idempotency-key").map(|key| key.to_str().unwrap_or_default().to_owned());
+    key.map(usable).transpose()
+}
+
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct MessageReceipt {
     session_id: String,
@@ -63,18 +69,23 @@ pub struct Interrupted {
 
 /// Sends a message and returns at once.
 ///
-/// Follow the work through the event streams.
-#[utoipa::path(post, path = "/api/sessions/{id}/messages", tag = "chat", request_body = MessageRequest, params(("id" = String, Path)),
+/// Follow the work through the event streams. The key of the message can also be in the header, where servers of a cluster see it.
+#[utoipa::path(post, path = "/api/sessions/{id}/messages", tag = "chat", request_body = MessageRequest,
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header)),
     responses((status = 202, body = MessageReceipt), (status = 400, body = ErrorBody), (status = 409, body = ErrorBody),
               (status = 413, body = ErrorBody), (status = 422, body = ErrorBody)))]
 pub async fn say(
     caller: Caller,
     Path(id): Path<String>,
+    headers: HeaderMap,
     request: Result<JsonBody<MessageRequest>, JsonRejection>,
 ) -> Result<(StatusCode, Json<MessageReceipt>), ApiError> {
     let id = SessionId::parse(&id)?;
     let JsonBody(request) = request?;
-    let key = request.idempotency_key.map(usable).transpose()?;
+    let key = match request.idempotency_key {
+        Some(key) => Some(usable(key)?),
+        None => key_in(&headers)?,
+    };
     let prompt = prompt(&caller, &id, request.message, request.attachments).await?;
     let started = caller.engine.say(&id, NewMessage { prompt, key, when: request.when }).await?;
     Ok((StatusCode::ACCEPTED, Json(receipt(&caller, &id, started))))

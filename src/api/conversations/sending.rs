@@ -15,7 +15,7 @@ use super::envelope::EnvelopedError;
 use super::steps::{ProcessStep, StepKind, places_of, steps_of};
 use crate::api::body::JsonBody;
 use crate::api::chat::attachments::{Attached, prompt};
-use crate::api::chat::sending::usable;
+use crate::api::chat::sending::key_in;
 use crate::api::chat::sse::{self, respond};
 use crate::api::error::ApiError;
 use crate::api::security::caller::Caller;
@@ -111,7 +111,7 @@ pub async fn send(
 ) -> Result<Response, ApiError> {
     let id = conversation_id(&id)?;
     let JsonBody(ConversationPrompt { text, content, message, attachments, project_id, tools_enabled }) = request?;
-    let key = key_of(&headers)?;
+    let key = key_in(&headers)?;
     // Unknown ids are refused; the engine would create the session.
     let session = caller.engine.view(&id).await?.session;
     let is_repeated =
@@ -141,14 +141,9 @@ pub async fn regenerate(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let id = conversation_id(&id)?;
-    let key = key_of(&headers)?;
+    let key = key_in(&headers)?;
     let work = caller.engine.regenerate_and_watch((&id, &mid), key, caller.until_over()).await?;
     Ok(streamed(&caller, work, &query))
-}
-
-fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    let key = headers.get("idempotency-key").map(|key| key.to_str().unwrap_or_default().to_owned());
-    key.map(usable).transpose()
 }
 
 fn streamed(caller: &Caller, work: WatchedWork, query: &StepsQuery) -> Response {

@@ -44,6 +44,8 @@ pub struct Access {
     /// Host names without a port that it may have too; they change with the configuration.
     names: Arc<RwLock<Vec<String>>>,
     port: u16,
+    /// What the cookies are for: this port, or the cluster.
+    realm: String,
     /// Whether the server speaks TLS itself.
     is_tls: bool,
     /// The proxies whose word about the client counts. Behind them browsers use https, and names without our port.
@@ -93,6 +95,7 @@ impl Access {
             hosts,
             names,
             port,
+            realm: port.to_string(),
             is_tls: false,
             proxies: Vec::new(),
             proxy_header: None,
@@ -191,6 +194,12 @@ impl Access {
         }
     }
 
+    /// Shares the cookies of browsers with the other servers of the cluster, which have the same token.
+    pub fn in_cluster(mut self) -> Self {
+        "cluster".clone_into(&mut self.realm);
+        self
+    }
+
     /// Sets a code that signs one browser in, once, within ten minutes.
     pub fn with_code(mut self, code: &str) -> Self {
         self.code = Mutex::new(Some((Sha256::digest(code).into(), Instant::now() + CODE_LIFE)));
@@ -198,9 +207,9 @@ impl Access {
     }
 
     /// Returns the name of the sign-in cookie. It contains the port, because browsers send a host's cookies to all its
-    /// ports.
+    /// ports. Servers of a cluster, which are one for browsers, have the same cookie.
     pub fn cookie_name(&self) -> String {
-        format!("miniclaw_session_{}", self.port)
+        format!("miniclaw_session_{}", self.realm)
     }
 
     pub fn needs_token(&self) -> bool {
@@ -287,11 +296,11 @@ impl Access {
         self.browsers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the HMAC-SHA-256 of the port and a cookie's name and time, keyed by the token, in hexadecimal.
+    /// Returns the HMAC-SHA-256 of the port, or the cluster, and a cookie's name and time, keyed by the token, in hexadecimal.
     fn proof(&self, made: &str) -> Option<String> {
         let token = self.token.as_ref()?.expose_secret();
         let mut mac = Hmac::<Sha256>::new_from_slice(token.as_bytes()).expect("HMAC takes a key of any length");
-        mac.update(format!("cookie {} {made}", self.port).as_bytes());
+        mac.update(format!("cookie {} {made}", self.realm).as_bytes());
         Some(base16ct::lower::encode_string(&mac.finalize().into_bytes()))
     }
 }

@@ -1,17 +1,17 @@
-//! The middleware for every request: checks `Host`, `Origin`, `Sec-Fetch-Site`, content type and token, and adds the
-//! security headers to every response. Stops DNS rebinding and cross-site requests (W1–W3).
+//! The middleware for every request: checks where it comes from ([`origin`](super::origin)) and its credential, passes it on if
+//! another server of the cluster has the home, and adds the security headers to every response.
 
 use std::net::IpAddr;
 
-use axum::body::HttpBody as _;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::api::app::App;
 use crate::api::conversations::envelope::{envelope_error, is_enveloped};
 use crate::api::error::ApiError;
+use crate::api::forwarding::{FORWARDED, Forwarded, Passed};
 use crate::api::mcp::authentication::{PROTECTED_RESOURCE, PROTECTED_RESOURCE_OF_MCP, challenge, with_challenge};
 use crate::api::mcp_servers::{CALLBACK_PATH, CLIENT_PATH};
 use crate::api::openai::error::openai_error;
@@ -20,35 +20,30 @@ use crate::api::security::access::{CookieDigest, Credentials};
 use crate::api::security::audit;
 use crate::api::security::caller::{Identity, Proof};
 use crate::api::security::client::{Client, Peer};
+use crate::api::security::origin;
 use crate::api::security::person::Person;
 use crate::api::security::program::{ProgramDoor, program, shows_api_token};
 use crate::api::security::proxy_user::ProxyUser;
 use crate::domain::Account;
+use crate::engine::TenantId;
 use crate::engine::people::{Credential, NotAccepted, People};
 
-/// What the paths that take a form begin with: any site could send one to them, but not with our `Origin`.
-const PROJECTS: &str = "/api/projects/";
 /// The path at which a request becomes a WebSocket.
 const SOCKET: &str = "/ws";
-const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let received = receive(&app, &mut request);
     let is_enveloped = is_enveloped(request.uri().path());
     let door = ProgramDoor::of(request.uri().path());
     let challenge = (door == Some(ProgramDoor::Mcp)).then(|| challenge(&app, &request));
     let is_strict = is_strictly_https(&request);
-    let answer = match check(&app, &request) {
-        Ok(identity) => {
-            if let Some(identity) = identity {
-                request.extensions_mut().insert(identity);
-            }
-            let path = request.uri().path();
-            let is_api =
-                path.starts_with("/api") || door.is_some() || path == SOCKET || path == crate::api::aliases::OPERATIONS;
-            let answer = audit::recorded(&app, request, next).await;
-            if is_api { normalize_error_response(answer).await } else { answer }
-        }
+    let admitted = match received {
+        Ok(()) => admitted(&app, request).await,
+        Err(error) => Err(error),
+    };
+    let answer = match admitted {
+        Ok(Passed::Answered(answer)) => return answer,
+        Ok(Passed::Here(request)) => answered(&app, request, next).await,
         Err(error) => error.into_response(),
     };
     let answer = if door == Some(ProgramDoor::OpenAi) { openai_error(answer) } else { answer };
@@ -61,6 +56,55 @@ pub async fn guard(State(app): State<App>, mut request: Request, next: Next) -> 
         answer.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, STRICT);
     }
     answer
+}
+
+/// Reads and removes what another server of the cluster says of a request. Nobody else's word counts.
+fn receive(app: &App, request: &mut Request) -> Result<(), ApiError> {
+    match &app.forwarder {
+        Some(forwarder) => forwarder.receive(request),
+        None => {
+            request.headers_mut().remove(FORWARDED);
+            Ok(())
+        }
+    }
+}
+
+/// Checks where a request comes from, and passes it on if it is for a home that another server of the cluster has. The owner
+/// checks the credential, and its answer is complete.
+async fn admitted(app: &App, request: Request) -> Result<Passed, ApiError> {
+    // The server that has passed a request on has checked it, and is the one whose name the client knows.
+    if request.extensions().get::<Forwarded>().is_none() {
+        origin::check_origin(app, &request)?;
+    }
+    origin::check_type(&request)?;
+    match &app.forwarder {
+        // On the heap, so that servers outside of a cluster have no room for it in each request.
+        Some(forwarder) if needs_home(request.uri().path()) => {
+            Box::pin(forwarder.pass(&TenantId::owner(), request)).await
+        }
+        _ => Ok(Passed::Here(request)),
+    }
+}
+
+/// Whether a path is about a home. The others are the page, its files, and what tells of this server.
+fn needs_home(path: &str) -> bool {
+    let is_api = path.strip_prefix("/api").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    is_api || ProgramDoor::of(path).is_some() || path == SOCKET || path == crate::api::aliases::OPERATIONS
+}
+
+/// Answers a request for a home of this server.
+async fn answered(app: &App, mut request: Request, next: Next) -> Response {
+    match check(app, &request) {
+        Ok(identity) => {
+            if let Some(identity) = identity {
+                request.extensions_mut().insert(identity);
+            }
+            let is_api = needs_home(request.uri().path());
+            let answer = audit::recorded(app, request, next).await;
+            if is_api { normalize_error_response(answer).await } else { answer }
+        }
+        Err(error) => error.into_response(),
+    }
 }
 
 /// Browsers use this host name with HTTPS only, for a year.
@@ -81,32 +125,9 @@ fn is_whole_host(host: &str) -> bool {
     !name.contains(':') && !is_here
 }
 
-/// Checks a request and returns the caller's identity; `None` for a public path, if the server needs a token.
+/// Checks the credential of a request and returns the caller's identity; `None` for a public path, if the server needs a token.
 fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
-    let refused = |code, message: &str| Err(ApiError::new(StatusCode::FORBIDDEN, code, message));
     let headers = request.headers();
-    let mut hosts = headers.get_all(header::HOST).iter();
-    let host = match (hosts.next(), hosts.next()) {
-        (Some(host), None) => host.to_str().unwrap_or_default(),
-        _ => return refused("bad_host", "a request needs exactly one Host header"),
-    };
-    let authority = request.uri().authority().map(|authority| authority.as_str());
-    if !app.access.is_our_host(host) || authority.is_some_and(|authority| !authority.eq_ignore_ascii_case(host)) {
-        return refused("bad_host", "this server answers only to its own address; see `host_names` in config.yml");
-    }
-    let mut origins = headers.get_all(header::ORIGIN).iter();
-    if let Some(origin) = origins.next()
-        && (origins.next().is_some() || !origin.to_str().is_ok_and(|origin| app.access.is_our_origin(origin)))
-    {
-        return refused("bad_origin", "requests from other sites are refused");
-    }
-    if is_cross_site(headers) && !is_page_visit(request) {
-        return refused("cross_site", "requests from other sites are refused");
-    }
-    let changes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    if changes && *request.method() != Method::DELETE {
-        check_type(request)?;
-    }
     if let Some(door) = ProgramDoor::of(request.uri().path()) {
         return program(app, request, door).map(Some);
     }
@@ -202,35 +223,6 @@ fn cookie_credential(
     Err(refused)
 }
 
-/// Checks the type of a body. A type that forms of other sites cannot send keeps them out even where `Origin` is missing. A
-/// request with neither a type nor a body comes from no form; what needs a body refuses it.
-fn check_type(request: &Request) -> Result<(), ApiError> {
-    if !request.headers().contains_key(header::CONTENT_TYPE) && request.body().is_end_stream() {
-        return Ok(());
-    }
-    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    let error = if takes_form(request) {
-        if kind.eq_ignore_ascii_case("multipart/form-data") {
-            return Ok(());
-        }
-        ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_form", "send the files as multipart/form-data")
-    } else {
-        if kind.eq_ignore_ascii_case("application/json") {
-            return Ok(());
-        }
-        ApiError::not_json()
-    };
-    Err(error)
-}
-
-/// Returns whether a path takes files.
-fn takes_form(request: &Request) -> bool {
-    let Some(below) = request.uri().path().strip_prefix(PROJECTS) else { return false };
-    let is_files = *request.method() == Method::POST && below.ends_with("/files");
-    below == "upload" || is_files && matches!(below.split('/').count(), 2 | 3)
-}
-
 /// Returns the identity of the owner: this server serves one person.
 pub(super) fn owner(proof: Proof) -> Identity {
     Identity { person: Person::Owner, proof }
@@ -258,18 +250,6 @@ fn authorised(app: &App, request: &Request) -> Result<Identity, ApiError> {
 /// Returns the address of the client.
 pub(super) fn source(app: &App, request: &Request) -> IpAddr {
     Client::of(&app.access.proxies, Peer::of(request.extensions()), request.headers()).address
-}
-
-fn is_cross_site(headers: &HeaderMap) -> bool {
-    headers.get(FETCH_SITE).is_some_and(|site| site != "same-origin" && site != "none")
-}
-
-/// Whether the request is a navigation to the UI, for instance by a link on another site. It is harmless: a GET changes
-/// nothing, and the page cannot be framed.
-fn is_page_visit(request: &Request) -> bool {
-    *request.method() == Method::GET
-        && request.headers().get(FETCH_MODE).is_some_and(|mode| mode == "navigate")
-        && !request.uri().path().starts_with("/api/")
 }
 
 /// What is reachable without a credential. Every other path needs one, whether it exists or not: a new route is closed

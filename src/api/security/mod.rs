@@ -6,6 +6,7 @@ pub mod caller;
 pub mod client;
 pub mod guard;
 pub mod login;
+pub mod origin;
 pub mod person;
 pub mod program;
 pub mod proxy_user;

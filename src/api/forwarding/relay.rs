@@ -1,0 +1,128 @@
+//! Passes on what another server answers: a stream of bytes, or a WebSocket in both directions.
+
+use std::io;
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream, Bytes};
+use axum::http::{HeaderMap, HeaderName, Response, header};
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::io::copy_bidirectional;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// How long a stream of events may be silent. It has a heartbeat every 15 seconds, so its server does not run any more.
+const SILENCE: Duration = Duration::from_secs(45);
+/// What belongs to one connection. What `Connection` names besides is passed on: the next server is a miniclaw, which ignores
+/// it, and a client could remove what a proxy says of it.
+const OF_CONNECTION: [HeaderName; 7] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::EXPECT,
+];
+
+/// When what passes through has to end.
+#[derive(Clone)]
+pub struct Ends {
+    /// The other server has lost the home.
+    pub lost: CancellationToken,
+    /// This server stops.
+    pub stopping: CancellationToken,
+}
+
+impl Ends {
+    async fn ended(self) {
+        tokio::select! {
+            () = self.lost.cancelled() => {}
+            () = self.stopping.cancelled() => {}
+        }
+    }
+}
+
+/// Removes the headers that belong to one connection.
+pub fn remove_headers_of_connection(headers: &mut HeaderMap) {
+    OF_CONNECTION.iter().for_each(|name| drop(headers.remove(name)));
+}
+
+/// Whether a request asks to become a WebSocket.
+pub fn asks_for_upgrade(headers: &HeaderMap) -> bool {
+    let named = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    let is_named = named.flat_map(|value| value.split(',')).any(|option| option.trim().eq_ignore_ascii_case("upgrade"));
+    is_named && headers.get(header::UPGRADE).is_some_and(|kind| kind.as_bytes().eq_ignore_ascii_case(b"websocket"))
+}
+
+/// Returns the answer for the client. Its body is cut off, and not ended, if the other server loses the home: a client does not
+/// take a part for the whole.
+pub fn answer(response: Response<Incoming>, ends: Ends) -> Response<Body> {
+    let (mut parts, body) = response.into_parts();
+    remove_headers_of_connection(&mut parts.headers);
+    parts.headers.remove(header::UPGRADE);
+    let kind = parts.headers.get(header::CONTENT_TYPE);
+    let is_events = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+    let passing = Passing {
+        pieces: Body::new(body).into_data_stream(),
+        ended: ends.ended().boxed(),
+        silence: is_events.then_some(SILENCE),
+    };
+    // Nothing comes after a failure.
+    let pieces = stream::unfold(Some(passing), async |passing| {
+        let mut passing = passing?;
+        let piece = passing.next().await?;
+        let rest = piece.is_ok().then_some(passing);
+        Some((piece, rest))
+    });
+    Response::from_parts(parts, Body::from_stream(pieces))
+}
+
+/// A body on its way.
+struct Passing {
+    pieces: BodyDataStream,
+    ended: BoxFuture<'static, ()>,
+    silence: Option<Duration>,
+}
+
+impl Passing {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        let next = async {
+            let piece = match self.silence {
+                Some(silence) => timeout(silence, self.pieces.next()).await.map_err(io::Error::from),
+                None => Ok(self.pieces.next().await),
+            };
+            piece.transpose().map(|piece| piece.and_then(|piece| piece.map_err(io::Error::other)))
+        };
+        tokio::select! {
+            biased;
+            piece = next => piece,
+            () = &mut self.ended => Some(Err(io::Error::other("the home is moving to another server"))),
+        }
+    }
+}
+
+/// The two connections of a WebSocket before they are one.
+pub struct Upgrades {
+    pub client: OnUpgrade,
+    pub owner: OnUpgrade,
+}
+
+impl Upgrades {
+    /// Passes bytes in both directions until one side ends.
+    pub async fn relay(self, ends: Ends) {
+        let (Ok(client), Ok(owner)) = tokio::join!(self.client, self.owner) else { return };
+        let (mut client, mut owner) = (TokioIo::new(client), TokioIo::new(owner));
+        tokio::select! {
+            passed = copy_bidirectional(&mut client, &mut owner) => {
+                if let Err(error) = passed {
+                    tracing::trace!(%error, "a WebSocket that passed through ended");
+                }
+            }
+            () = ends.ended() => {}
+        }
+    }
+}
