@@ -5,6 +5,7 @@
 import createClient from 'openapi-fetch'
 import { pageSecret, renewSecret } from '@/lib/secret'
 import { FIRST, letIn, mayAsk, shutOut } from './entrance'
+import { whenHomeIsThere } from './moving'
 import type { paths } from './schema'
 import { watchSession } from './signedOut'
 
@@ -68,7 +69,7 @@ async function send(request: Request): Promise<Response> {
   const isSignIn = MAY_REFUSE.includes(pathname)
   if (!isSignIn && !(await mayAsk(pathname))) return signedOut()
   const refused = watchSession()
-  const response = await fetched(request)
+  const response = await whenHomeIsThere(request, fetched)
   if (pathname === FIRST && response.ok) letIn()
   if (!isSignIn && (await endsSession(response))) {
     shutOut()

@@ -148,8 +148,11 @@ export const getMessages = (id: string) => dataOf(api.GET('/api/sessions/{id}/me
 
 /** A file in a request: a text, the bytes of a picture, or the hash of a picture that the session already has. */
 export type SentFile = Schemas['Attached']
-export const sendMessage = (id: string, body: Schemas['MessageRequest']) =>
-  dataOf(api.POST('/api/sessions/{id}/messages', { params: of(id), body }))
+/** The key is in the header, too: a server that passes the message on to another one does not read the body. */
+export const sendMessage = (id: string, body: Schemas['MessageRequest']) => {
+  const header = { 'Idempotency-Key': body.idempotency_key }
+  return dataOf(api.POST('/api/sessions/{id}/messages', { params: { ...of(id), header }, body }))
+}
 /** Counts the tokens that a file would add to a message; also returns the name it would get. */
 export const countAttachment = (file: SentFile) => dataOf(api.POST('/api/tokens/attachment', { body: file }))
 /** Moves a message and all that follow to a branch, and restores the branch that begins with `to`, if given. */

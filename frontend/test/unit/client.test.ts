@@ -70,6 +70,7 @@ it('a message carries its key, so that a resend counts once', async () => {
   const asked = recorded()
   await sendMessage('s', { message: 'Hi', attachments: [], idempotency_key: 'k1' })
   expect(asked[0]?.body).toEqual({ message: 'Hi', attachments: [], idempotency_key: 'k1' })
+  expect(asked[0]?.headers.get('Idempotency-Key')).toBe('k1')
 })
 
 it('calls that only the page may make carry its secret, and others do not', async () => {

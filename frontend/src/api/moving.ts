@@ -1,0 +1,33 @@
+/**
+ * A home can move from one server of a cluster to another. Until it is there, calls are refused with `home_moving`: nothing of
+ * them was done, so they are sent again.
+ */
+
+/** Milliseconds. A server that froze is replaced after 14 seconds. */
+const LONGEST = 30_000
+/** Milliseconds between two attempts, if the server does not say. */
+const PAUSE = 1000
+
+/** Sends a call, again and again while the home moves. */
+export async function whenHomeIsThere(
+  request: Request,
+  send: (request: Request) => Promise<Response>,
+): Promise<Response> {
+  const until = Date.now() + LONGEST
+  for (;;) {
+    // The body can be sent once.
+    const response = await send(request.clone())
+    if (!(await isMoving(response)) || Date.now() >= until || request.signal.aborted) return response
+    const seconds = Number(response.headers.get('Retry-After') ?? '')
+    await new Promise(resolve => setTimeout(resolve, seconds > 0 ? seconds * 1000 : PAUSE))
+  }
+}
+
+async function isMoving(response: Response): Promise<boolean> {
+  if (response.status !== 503) return false
+  const body: { code?: unknown; reason?: unknown } | null = await response
+    .clone()
+    .json()
+    .catch(() => null)
+  return body?.code === 'home_moving' || body?.reason === 'home_moving'
+}
