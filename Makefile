@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder embedder-e5 test test-build test-rust test-frontend test-model test-e5 bench fuzz kills everyday thorough soak interop eval eval-cross release fmt lint openapi
+.PHONY: help run build frontend model embedder embedder-e5 test test-build test-rust test-frontend test-model test-e5 bench fuzz kills cluster cluster-faults everyday thorough soak interop eval eval-cross release fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -156,6 +156,15 @@ kills: frontend/dist/index.html ## Kill the server KILLS (200) times at work, wh
 	  killed_registration_leaves_a_whole_account_or_none killed_commit_leaves_a_whole_project_or_the_upload \
 	  killed_changes_of_projects_are_whole killed_adoption_and_release_are_completed \
 	  killed_promotion_into_a_linked_folder_is_completed
+
+cluster: build ## Run three servers on one PostgreSQL, behind HAProxy, on http://localhost:8080 until Ctrl-C; for trying it
+	@scripts/install-tools.sh cluster
+	@python3 scripts/cluster.py --binary "$(TARGET)/release/miniclaw" --postgres "$(TARGET)/tools/postgres/bin"
+
+cluster-faults: frontend/dist/index.html ## Kill, freeze and cut off the servers of a cluster, KILLS (200) and CUTS (500) times, and check what is left
+	@scripts/install-tools.sh postgres
+	MINICLAW_POSTGRES_BIN="$(abspath $(TARGET))/tools/postgres/bin" MINICLAW_KILLS=$(KILLS) MINICLAW_CUTS=$(or $(CUTS),500) \
+	  cargo test --locked --test it -- --nocapture cluster_
 
 everyday: frontend/dist/index.html ## Do fifty-one everyday works, count the questions that a person is asked, and take each work back
 	MINICLAW_EVERYDAY=1 cargo test --locked --test it -- --nocapture everyday

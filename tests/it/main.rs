@@ -46,6 +46,7 @@ mod documents;
 mod durable;
 mod everyday;
 mod fallback;
+mod fault_proxy;
 mod file_faults;
 mod files;
 mod fold;

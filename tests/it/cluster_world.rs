@@ -1,0 +1,286 @@
+//! A cluster of real servers, with proxies before the database and before each server, and the checker of all faults.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use miniclaw::provider::scripted::Script;
+use serde_json::{Value, json};
+use tokio_postgres::NoTls;
+
+use crate::fault_proxy::FaultProxy;
+use crate::http::{Answer, Incoming, open};
+use crate::postgres::{TestDatabase, postgres};
+use crate::postgres_home::{exported, run, text_of, wipe};
+use crate::world::{Server, World, eventually};
+
+/// What the servers know each other by. It must appear in no log.
+const SECRET: &str = "cluster-canary-81d5f0a2c39b4e67d0";
+/// Longer than any takeover.
+const LONG: Duration = Duration::from_secs(60);
+/// Records every fact in the order of its commit: the server deletes facts that are in a session's file.
+const WATCH: &str = "CREATE SCHEMA watch; CREATE TABLE watch.facts (at bigserial, session_id text, seq bigint, home_no bigint, fence bigint);
+    CREATE FUNCTION watch.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      INSERT INTO watch.facts (session_id, seq, home_no, fence) VALUES (NEW.session_id, NEW.seq, NEW.home_no, NEW.fence); RETURN NULL; END $$;
+    CREATE TRIGGER note AFTER INSERT ON facts FOR EACH ROW EXECUTE FUNCTION watch.note();";
+
+pub struct Member {
+    pub world: World,
+    /// Before the database, for this server.
+    pub database: FaultProxy,
+    /// Before this server, for the others.
+    pub peers: FaultProxy,
+}
+
+pub struct Cluster {
+    pub database: TestDatabase,
+    pub members: Vec<Member>,
+    /// A folder that no server owns.
+    outside: tempfile::TempDir,
+}
+
+impl Cluster {
+    /// Returns a cluster of servers that have not started; `None` if there is no database here. `script` is told of a file for the
+    /// effects of calls, which no server owns: a line for each.
+    pub async fn new(count: usize, config: &str, script: impl FnOnce(&Path) -> Script) -> Option<Self> {
+        let database = postgres().await?.database().await;
+        let outside = tempfile::tempdir().unwrap();
+        let mut members: Vec<Member> = Vec::new();
+        let mut script = Some(script(&outside.path().join("effects")));
+        for _ in 0..count {
+            let own = script.take().unwrap_or_else(|| crate::script::script([]));
+            let model = members.first().map(|first| first.world.provider.base_url.to_string());
+            members.push(member(World::new(own).await, (&database, config), model).await);
+        }
+        let first = &members[0].world;
+        run(first, &["db", "migrate", "--home", first.home().to_str().unwrap()]).await;
+        database.execute(WATCH).await;
+        Some(Self { database, members, outside })
+    }
+
+    /// Starts a server. Its commands may write anywhere, so that they can have effects outside of the home.
+    pub async fn serve(&self, at: usize) -> Server<'_> {
+        self.members[at].world.serve_with(&["--sandbox", "off"]).await
+    }
+
+    /// Returns the calls that had an effect, in order.
+    pub fn effects(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.outside.path().join("effects")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Returns the number of the server that owns the home by the database and lives.
+    pub async fn owner(&self) -> Option<usize> {
+        let sql = "SELECT address FROM servers JOIN homes ON owner = server_id WHERE NOT dead";
+        let address = self.ask(sql).await.into_iter().next()?;
+        self.members.iter().position(|member| address.ends_with(&format!(":{}", member.peers.address.port())))
+    }
+
+    /// Returns how often the home was claimed.
+    pub async fn fence(&self) -> u64 {
+        self.ask("SELECT max(fence)::text FROM homes").await[0].parse().unwrap()
+    }
+
+    /// Returns the first column of the rows, which is text.
+    async fn ask(&self, sql: &str) -> Vec<String> {
+        let (client, connection) =
+            tokio_postgres::connect(&self.database.url("?sslmode=disable"), NoTls).await.unwrap();
+        let connection = tokio::spawn(connection);
+        let rows = client.query(sql, &[]).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        let rows = rows.iter().map(|row| row.get(0)).collect();
+        drop(client);
+        let _ = connection.await;
+        rows
+    }
+
+    /// Checks what must hold after any fault. All works of the client have ended, and its servers may run.
+    pub async fn check(&self, client: &Client, name: &str) {
+        let falls = "SELECT home_no::text FROM (SELECT home_no, fence < lag(fence) OVER (ORDER BY home_no) AS falls FROM watch.facts) AS all_facts WHERE falls";
+        assert_eq!(self.ask(falls).await, Vec::<String>::new(), "a stale server wrote these");
+        let effects = self.effects();
+        let once: BTreeSet<_> = effects.iter().collect();
+        assert_eq!(once.len(), effects.len(), "a call ran twice: {effects:?}");
+        let home = exported(&self.members[0].world, name).await;
+        let file: Value = serde_json::from_str(text_of(&home, "sessions/s.json").expect("the session's file")).unwrap();
+        let messages = file["messages"].as_array().unwrap();
+        let of_role = |role: &'static str| messages.iter().filter(move |message| message["role"] == role);
+        let keys: Vec<_> = of_role("user").map(|message| message["id"].as_str().unwrap()).collect();
+        assert_eq!(keys, client.acknowledged, "every acknowledged message, once, in order");
+        let works = file["works"].as_array().unwrap();
+        assert!(works.iter().all(|work| work["outcome"]["stop_reason"].is_string()), "a work has no end: {works:#?}");
+        for message in messages {
+            let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+            let ids: BTreeSet<_> = calls.iter().map(|call| call["id"].to_string()).collect();
+            assert_eq!(ids.len(), calls.len(), "{message}");
+            assert!(calls.iter().all(|call| call["status"] != "running"), "{message}");
+        }
+        for (work, seen) in &client.texts {
+            let of_work = of_role("assistant").filter(|message| message["work_id"] == work.as_str());
+            let texts: Vec<_> = of_work.filter_map(|message| message["content"].as_str()).collect();
+            let texts: Vec<_> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+            let seen: Vec<_> = seen.iter().filter(|text| !text.is_empty()).collect();
+            assert_eq!(texts, seen, "what a client read is what is stored");
+        }
+        for member in &self.members {
+            assert!(!member.world.log().contains(SECRET), "the secret of the cluster is in a log");
+        }
+    }
+}
+
+async fn member(world: World, (database, config): (&TestDatabase, &str), model: Option<String>) -> Member {
+    let to_database = FaultProxy::to(([127, 0, 0, 1], database.port).into()).await;
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let peers = FaultProxy::to(([127, 0, 0, 1], port).into()).await;
+    let own = format!(":{}/", to_database.address.port());
+    let url = database.url("?sslmode=disable").replace(&format!(":{}/", database.port), &own);
+    let world = world.with_env("DATABASE_URL", &url).with_env("CLUSTER_SECRET", SECRET);
+    let world = model.iter().fold(world, |world, model| world.with_env("OPENAI_BASE_URL", model));
+    wipe(&world);
+    let cluster = format!("{{address: 'http://{}', secret: '${{CLUSTER_SECRET}}'}}", peers.address);
+    let store = format!("store: {{postgres: '${{DATABASE_URL}}', experimental: true, cluster: {cluster}}}\n");
+    world.write("config.yml", format!("{config}port: {port}\n{store}"));
+    Member { world, database: to_database, peers }
+}
+
+/// A client that goes on with whichever server answers, as a page does, and folds every frame that it gets.
+#[derive(Default)]
+pub struct Client {
+    /// The keys of the messages that a server has acknowledged.
+    pub acknowledged: Vec<String>,
+    /// The texts of each work, by the parts of its answer.
+    texts: BTreeMap<String, Vec<String>>,
+    work: String,
+    after: Option<String>,
+}
+
+impl Client {
+    /// Sends a message until a server acknowledges it, and returns the acknowledgement.
+    pub async fn say(&mut self, servers: &[&Server<'_>], text: &str) -> Value {
+        let key = format!("k{}", self.acknowledged.len());
+        let body = json!({"message": text, "idempotency_key": key}).to_string();
+        let headers = [("Content-Type", "application/json"), ("Idempotency-Key", key.as_str())];
+        let mut said = Value::Null;
+        let mut tries = 0;
+        eventually("a server acknowledges the message", async || {
+            let server = servers[tries % servers.len()];
+            tries += 1;
+            let answer = server.send("POST", "/api/sessions/s/messages", &headers, body.as_bytes()).await;
+            let is_done = answer.status() == 202;
+            if is_done {
+                said = answer.json();
+            } else {
+                assert!(is_temporary(&answer), "{}: {}", answer.status(), answer.text());
+            }
+            is_done
+        })
+        .await;
+        self.acknowledged.push(key);
+        if self.after.is_none() {
+            self.after = said["after"].as_str().map(str::to_owned);
+        }
+        said
+    }
+
+    /// Reads up to `frames` frames of the work under way from one server.
+    pub async fn read(&mut self, server: &Server<'_>, frames: u64) {
+        let Some(mut stream) = self.stream(server).await else { return };
+        for _ in 0..frames {
+            let Some(frame) = stream.next().await else { return };
+            if !self.fold(server, &frame.event, (&frame.data, frame.id)).await {
+                return;
+            }
+        }
+    }
+
+    /// Reads on until the last message is answered, from whichever server has something to tell.
+    pub async fn read_to_the_end(&mut self, servers: &[&Server<'_>]) -> Duration {
+        let since = Instant::now();
+        for at in 0.. {
+            assert!(since.elapsed() < LONG, "the answer is not complete");
+            let server = servers[at % servers.len()];
+            if let Some(mut stream) = self.stream(server).await {
+                while let Some(frame) = stream.next().await {
+                    if !self.fold(server, &frame.event, (&frame.data, frame.id)).await {
+                        break;
+                    }
+                }
+            }
+            let answer = server.get("/api/sessions/s/history").await;
+            if answer.status() == 200 && answer.json()["running"].is_null() && self.is_at(&answer.json()) {
+                return since.elapsed();
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        unreachable!("the loop ends by itself")
+    }
+
+    /// Whether the history has the last message that was acknowledged.
+    fn is_at(&self, history: &Value) -> bool {
+        let messages = history["messages"].as_array().cloned().unwrap_or_default();
+        let last = messages.iter().rfind(|message| message["role"] == "user");
+        last.is_some_and(|last| last["id"].as_str() == self.acknowledged.last().map(String::as_str))
+    }
+
+    async fn stream(&self, server: &Server<'_>) -> Option<Incoming> {
+        let after = self.after.as_deref().unwrap_or_default();
+        let path = format!("/api/sessions/s/events?until=settled&after={after}");
+        let stream = open(server.address, &server.request("GET", &path, &[], b"")).await;
+        assert!([200, 503].contains(&stream.head.status), "{:?}", stream.head);
+        (stream.head.status == 200).then_some(stream)
+    }
+
+    /// Takes a frame in. Returns false if the stream has to be opened again.
+    async fn fold(&mut self, server: &Server<'_>, event: &str, (data, id): (&Value, Option<String>)) -> bool {
+        if event == "gap" {
+            self.reload(server).await;
+            return false;
+        }
+        if id.is_some() {
+            self.after = id;
+        }
+        let text = |name: &str| data[name].as_str().unwrap_or_default().to_owned();
+        match event {
+            "user_message" => {
+                self.work = text("work_id");
+                self.texts.insert(self.work.clone(), vec![String::new()]);
+            }
+            "token" => self.part().push_str(&text("content")),
+            "new_response" => self.texts.entry(self.work.clone()).or_default().push(String::new()),
+            _ => {}
+        }
+        true
+    }
+
+    fn part(&mut self) -> &mut String {
+        let parts = self.texts.entry(self.work.clone()).or_default();
+        if parts.is_empty() {
+            parts.push(String::new());
+        }
+        parts.last_mut().expect("filled just above")
+    }
+
+    /// Reads everything again, as after a gap.
+    async fn reload(&mut self, server: &Server<'_>) {
+        let answer = server.get("/api/sessions/s/history").await;
+        if answer.status() != 200 {
+            return;
+        }
+        let history = answer.json();
+        self.texts.clear();
+        for message in history["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "assistant") {
+            let work = message["work_id"].as_str().unwrap_or_default().to_owned();
+            let text = message["content"].as_str().unwrap_or_default().to_owned();
+            self.texts.entry(work.clone()).or_default().push(text);
+            self.work = work;
+        }
+        if let Some(running) = history["running"]["work_id"].as_str() {
+            running.clone_into(&mut self.work);
+        }
+        self.after = history["last_event_id"].as_str().map(str::to_owned);
+    }
+}
+
+/// Whether a refusal says that the client shall try again.
+pub fn is_temporary(answer: &Answer) -> bool {
+    answer.status() == 503 && answer.head.header("retry-after").is_some()
+}
