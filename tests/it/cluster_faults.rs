@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::cluster_world::{Client, Cluster};
+use crate::cluster_world::{Client, Cluster, Network};
 use crate::crash::Rng;
 use crate::fault_proxy::Direction;
 use crate::script::{call, calls, script, steps};
@@ -33,17 +33,17 @@ fn effect_and_text(message: &str, id: &str, effects: &Path) -> [Value; 2] {
 }
 
 /// Returns a cluster whose model calls a tool and then answers, for each of these rounds.
-async fn busy(count: usize, rounds: u64) -> Option<Cluster> {
+async fn busy(network: Network, rounds: u64) -> Option<Cluster> {
     let replies = |effects: &Path| {
         let of_round = |n| effect_and_text(&format!("message {n}."), &format!("c{n}"), effects);
         script((0..rounds).flat_map(of_round))
     };
-    Cluster::new(count, CONFIG, replies).await
+    Cluster::new(2, (CONFIG, network), replies).await
 }
 
 /// Returns a cluster whose model wants to run a command, about which a person is asked.
 async fn asking() -> Option<Cluster> {
-    Cluster::new(2, ASKING, |effects| script(effect_and_text("go", "c1", effects))).await
+    Cluster::new(2, (ASKING, Network::Direct), |effects| script(effect_and_text("go", "c1", effects))).await
 }
 
 fn others<'a, 'w>(servers: &'a [Option<Server<'w>>]) -> Vec<&'a Server<'w>> {
@@ -53,7 +53,7 @@ fn others<'a, 'w>(servers: &'a [Option<Server<'w>>]) -> Vec<&'a Server<'w>> {
 #[tokio::test]
 async fn cluster_kills_lose_nothing_and_double_nothing() {
     let kills = std::env::var("MINICLAW_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
-    let Some(cluster) = busy(2, kills).await else { return };
+    let Some(cluster) = busy(Network::Direct, kills).await else { return };
     let mut servers = vec![Some(cluster.serve(0).await), Some(cluster.serve(1).await)];
     let (mut rng, mut client) = (Rng(20_261_128), Client::default());
     let mut took = Vec::new();
@@ -119,7 +119,7 @@ async fn cluster_question_is_asked_again_after_a_kill() {
 
 #[tokio::test]
 async fn cluster_freeze_loses_nothing_and_doubles_nothing() {
-    let Some(cluster) = busy(2, 2).await else { return };
+    let Some(cluster) = busy(Network::Direct, 2).await else { return };
     let servers = vec![Some(cluster.serve(0).await), Some(cluster.serve(1).await)];
     let mut client = Client::default();
     client.say(&others(&servers), "message 0.").await;
@@ -139,19 +139,19 @@ async fn cluster_freeze_loses_nothing_and_doubles_nothing() {
 
 #[tokio::test]
 async fn cluster_servers_cut_from_each_other_take_nothing_over() {
-    let Some(cluster) = busy(2, 1).await else { return };
+    let Some(cluster) = busy(Network::Proxied, 1).await else { return };
     let servers = vec![Some(cluster.serve(0).await), Some(cluster.serve(1).await)];
     let mut client = Client::default();
     client.say(&others(&servers), "message 0.").await;
     let (owner, fence) = (cluster.owner().await.expect("a server has the home"), cluster.fence().await);
     let (own, other) = (servers[owner].as_ref().unwrap(), servers[1 - owner].as_ref().unwrap());
-    cluster.members.iter().for_each(|member| member.peers.set_down(true));
+    cluster.members.iter().for_each(|member| member.peers.as_ref().expect("it has one").set_down(true));
     let refused = other.get("/api/sessions").await;
     assert_eq!(refused.head.header("retry-after"), Some("1"));
     assert_eq!(refused.refused(), (503, "home_moving".to_owned()));
     client.read_to_the_end(&[own]).await;
     assert_eq!((cluster.owner().await, cluster.fence().await), (Some(owner), fence), "nobody took the home over");
-    cluster.members.iter().for_each(|member| member.peers.set_down(false));
+    cluster.members.iter().for_each(|member| member.peers.as_ref().expect("it has one").set_down(false));
     eventually("the other server reaches the owner again", async || other.get("/api/sessions").await.status() == 200)
         .await;
     cluster.check(&client, "after").await;
@@ -159,7 +159,7 @@ async fn cluster_servers_cut_from_each_other_take_nothing_over() {
 
 #[tokio::test]
 async fn cluster_database_away_for_five_seconds_moves_nothing() {
-    let Some(cluster) = busy(2, 1).await else { return };
+    let Some(cluster) = busy(Network::Direct, 1).await else { return };
     let servers = vec![Some(cluster.serve(0).await), Some(cluster.serve(1).await)];
     let mut client = Client::default();
     client.say(&others(&servers), "message 0.").await;
@@ -175,7 +175,7 @@ async fn cluster_database_away_for_five_seconds_moves_nothing() {
 #[tokio::test]
 async fn cluster_answers_of_the_database_that_are_cut_cost_nothing() {
     let cuts = std::env::var("MINICLAW_CUTS").ok().and_then(|n| n.parse().ok()).unwrap_or(6);
-    let Some(cluster) = busy(2, cuts).await else { return };
+    let Some(cluster) = busy(Network::Direct, cuts).await else { return };
     let servers = vec![Some(cluster.serve(0).await), Some(cluster.serve(1).await)];
     let (mut rng, mut client) = (Rng(8), Client::default());
     for number in 0..cuts {
@@ -189,8 +189,8 @@ async fn cluster_answers_of_the_database_that_are_cut_cost_nothing() {
 }
 
 #[tokio::test]
-async fn cluster_slow_database_stops_no_text() {
-    let Some(cluster) = busy(2, 1).await else { return };
+async fn cluster_slow_database_moves_nothing() {
+    let Some(cluster) = busy(Network::Direct, 1).await else { return };
     let servers = vec![Some(cluster.serve(0).await), Some(cluster.serve(1).await)];
     let mut client = Client::default();
     client.say(&others(&servers), "message 0.").await;
@@ -208,7 +208,7 @@ async fn cluster_slow_database_stops_no_text() {
 /// Nobody but a server of the cluster can say who a client is.
 #[tokio::test]
 async fn cluster_header_from_outside_is_refused() {
-    let Some(cluster) = busy(2, 1).await else { return };
+    let Some(cluster) = busy(Network::Direct, 1).await else { return };
     let servers = [cluster.serve(0).await, cluster.serve(1).await];
     let now = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap().as_millis();
     let forged = format!("1 {now} 127.0.0.1 https 1 {}", "0".repeat(64));

@@ -1,6 +1,7 @@
 //! A cluster of real servers, with proxies before the database and before each server, and the checker of all faults.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -28,8 +29,18 @@ pub struct Member {
     pub world: World,
     /// Before the database, for this server.
     pub database: FaultProxy,
-    /// Before this server, for the others.
-    pub peers: FaultProxy,
+    /// Where the others reach this server.
+    pub address: SocketAddr,
+    /// Before this server, for the others, in a cluster whose servers can be cut from each other.
+    pub peers: Option<FaultProxy>,
+}
+
+/// How servers reach each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    Direct,
+    /// Through proxies. They listen after a server has crashed, so its death is noticed late.
+    Proxied,
 }
 
 pub struct Cluster {
@@ -42,7 +53,11 @@ pub struct Cluster {
 impl Cluster {
     /// Returns a cluster of servers that have not started; `None` if there is no database here. `script` is told of a file for the
     /// effects of calls, which no server owns: a line for each.
-    pub async fn new(count: usize, config: &str, script: impl FnOnce(&Path) -> Script) -> Option<Self> {
+    pub async fn new(
+        count: usize,
+        (config, network): (&str, Network),
+        script: impl FnOnce(&Path) -> Script,
+    ) -> Option<Self> {
         let database = postgres().await?.database().await;
         let outside = tempfile::tempdir().unwrap();
         let mut members: Vec<Member> = Vec::new();
@@ -50,7 +65,7 @@ impl Cluster {
         for _ in 0..count {
             let own = script.take().unwrap_or_else(|| crate::script::script([]));
             let model = members.first().map(|first| first.world.provider.base_url.to_string());
-            members.push(member(World::new(own).await, (&database, config), model).await);
+            members.push(member(World::new(own).await, (&database, config, network), model).await);
         }
         let first = &members[0].world;
         run(first, &["db", "migrate", "--home", first.home().to_str().unwrap()]).await;
@@ -73,7 +88,7 @@ impl Cluster {
     pub async fn owner(&self) -> Option<usize> {
         let sql = "SELECT address FROM servers JOIN homes ON owner = server_id WHERE NOT dead";
         let address = self.ask(sql).await.into_iter().next()?;
-        self.members.iter().position(|member| address.ends_with(&format!(":{}", member.peers.address.port())))
+        self.members.iter().position(|member| address == format!("http://{}", member.address))
     }
 
     /// Returns how often the home was claimed.
@@ -127,19 +142,28 @@ impl Cluster {
     }
 }
 
-async fn member(world: World, (database, config): (&TestDatabase, &str), model: Option<String>) -> Member {
+async fn member(
+    world: World,
+    (database, config, network): (&TestDatabase, &str, Network),
+    model: Option<String>,
+) -> Member {
     let to_database = FaultProxy::to(([127, 0, 0, 1], database.port).into()).await;
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let peers = FaultProxy::to(([127, 0, 0, 1], port).into()).await;
-    let own = format!(":{}/", to_database.address.port());
-    let url = database.url("?sslmode=disable").replace(&format!(":{}/", database.port), &own);
+    let own = ([127, 0, 0, 1], port).into();
+    let peers = match network {
+        Network::Direct => None,
+        Network::Proxied => Some(FaultProxy::to(own).await),
+    };
+    let address = peers.as_ref().map_or(own, |peers| peers.address);
+    let through = format!(":{}/", to_database.address.port());
+    let url = database.url("?sslmode=disable").replace(&format!(":{}/", database.port), &through);
     let world = world.with_env("DATABASE_URL", &url).with_env("CLUSTER_SECRET", SECRET);
     let world = model.iter().fold(world, |world, model| world.with_env("OPENAI_BASE_URL", model));
     wipe(&world);
-    let cluster = format!("{{address: 'http://{}', secret: '${{CLUSTER_SECRET}}'}}", peers.address);
+    let cluster = format!("{{address: 'http://{address}', secret: '${{CLUSTER_SECRET}}'}}");
     let store = format!("store: {{postgres: '${{DATABASE_URL}}', experimental: true, cluster: {cluster}}}\n");
     world.write("config.yml", format!("{config}port: {port}\n{store}"));
-    Member { world, database: to_database, peers }
+    Member { world, database: to_database, address, peers }
 }
 
 /// A client that goes on with whichever server answers, as a page does, and folds every frame that it gets.
