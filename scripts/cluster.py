@@ -115,7 +115,7 @@ class Cluster:
 
     def database(self):
         """Starts PostgreSQL and returns its address."""
-        found = Path(self.options.postgres).resolve()
+        found = Path(self.options.postgres).absolute()
         if not (found / "postgres").is_file():
             raise Failure(f"there is no PostgreSQL in {found}; run scripts/install-tools.sh cluster")
         is_root = os.geteuid() == 0
@@ -123,8 +123,8 @@ class Cluster:
         home = self.folder / "postgres"
         if is_root:
             # That user may not get through the folders above the programs.
-            shutil.copytree(found.parent.parent, self.folder / "programs", symlinks=True)
-            found = self.folder / "programs" / found.parent.name / found.name
+            shutil.copytree(found.parent, self.folder / "programs", symlinks=True)
+            found = self.folder / "programs" / found.name
             self.folder.chmod(0o711)
         home.mkdir(exist_ok=True)
         if is_root:
