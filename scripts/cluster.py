@@ -217,7 +217,9 @@ def main():
     parser.add_argument("--port", type=int, default=8080, help="the port of HAProxy")
     parser.add_argument("--folder", type=Path, help="an empty folder that is kept")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Also where whoever started this has it ignore Ctrl-C.
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, signal.default_int_handler)
     folder = options.folder or Path(tempfile.mkdtemp(prefix="miniclaw-cluster-"))
     folder.mkdir(parents=True, exist_ok=True)
     cluster = Cluster(options, folder.resolve())
@@ -230,7 +232,8 @@ def main():
         print(f"cluster: {failure}", file=sys.stderr)
         return 1
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for name in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(name, signal.SIG_IGN)
         cluster.stop()
         if options.folder is None:
             shutil.rmtree(folder, ignore_errors=True)
