@@ -30,6 +30,7 @@ global
 defaults
     mode http
     timeout connect 5s
+    timeout check 5s
     timeout client 90s
     timeout server 90s
     timeout tunnel 1h
@@ -50,7 +51,7 @@ backend servers
     option httpchk
     http-check send meth GET uri /health ver HTTP/1.1 hdr Host localhost
     http-check expect status 200
-    default-server check inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
+    default-server check inter 2s fall 3 rise 1 on-marked-down shutdown-sessions
 {servers}
 """
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::time::sleep;
 
 /// Which bytes are meant.
@@ -25,7 +25,7 @@ pub struct FaultProxy {
 }
 
 struct Fault {
-    to: watch::Sender<SocketAddr>,
+    to: SocketAddr,
     /// Whether connections are refused, and those that are open are closed.
     is_down: AtomicBool,
     went_down: Notify,
@@ -42,7 +42,7 @@ impl FaultProxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let own = listener.local_addr().expect("it is bound");
         let fault = Arc::new(Fault {
-            to: watch::Sender::new(address),
+            to: address,
             is_down: AtomicBool::new(false),
             went_down: Notify::new(),
             delays: Default::default(),
@@ -56,11 +56,6 @@ impl FaultProxy {
             }
         });
         Self { address: own, fault }
-    }
-
-    /// Leads new connections to another address.
-    pub fn lead_to(&self, address: SocketAddr) {
-        self.fault.to.send_replace(address);
     }
 
     /// Closes all connections and refuses new ones, or accepts them again.
@@ -95,8 +90,7 @@ async fn pass_on(client: TcpStream, fault: Arc<Fault>) -> std::io::Result<()> {
     if fault.is_down.load(Ordering::SeqCst) {
         return Ok(());
     }
-    let to = *fault.to.borrow();
-    let server = TcpStream::connect(to).await?;
+    let server = TcpStream::connect(fault.to).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());

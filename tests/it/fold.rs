@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use miniclaw::domain::{
-    Approval, ApprovalAnswer, Attachment, Binding, CallStatus, Chosen, Decision, Effect, Event, Fact, Message, Outcome,
-    QueuedMessage, Reasoning, ReasoningItem, RequestedCall, Role, Scope, Session, SessionId, Shown, StoppedBy, Taint,
-    Usage, WorkId,
+    Approval, ApprovalAnswer, Attachment, Binding, CallStatus, Chosen, Decision, Effect, Event, Fact, InterruptedWork,
+    Message, Outcome, QueuedMessage, Reasoning, ReasoningItem, RequestedCall, Role, Scope, Session, SessionId, Shown,
+    StoppedBy, Taint, Usage, WorkId,
 };
 use miniclaw::prompt::budget::Room;
 use miniclaw::prompt::history::{History, VisionSupport};
@@ -261,11 +261,11 @@ proptest! {
         // Two works with the same id do not occur in a session that the server wrote.
         prop_assume!(ids.iter().enumerate().all(|(at, id)| !ids[..at].contains(id)));
         let waits = session.waiting().map(|work| work.work_id.clone());
-        for event in session.repairs() {
+        for event in session.repairs(InterruptedWork::Ends) {
             session.apply(&event, 2.0);
         }
         prop_assert_eq!(session.running().map(|work| work.work_id.clone()), waits.clone());
-        prop_assert_eq!(session.repairs(), Vec::new());
+        prop_assert_eq!(session.repairs(InterruptedWork::Ends), Vec::new());
         prop_assert_eq!(complaints(&session), Vec::<String>::new());
         // Nobody answers the open approvals any more.
         if let Some(work_id) = waits {
@@ -276,7 +276,7 @@ proptest! {
             prop_assert!(session.unanswered(&work_id).is_empty());
             session.apply(&Event::WorkFinished { work_id, outcome: Outcome::Done, content: "".into() }, 3.0);
         }
-        prop_assert_eq!(session.repairs(), Vec::new());
+        prop_assert_eq!(session.repairs(InterruptedWork::Ends), Vec::new());
         for (work, ended) in session.works.iter().zip(ended) {
             prop_assert!(work.outcome.is_some());
             let calls = session.messages.iter().filter(|m| m.work_id.as_ref() == Some(&work.work_id)).flat_map(|m| &m.tool_calls);
@@ -325,7 +325,7 @@ proptest! {
         let text = serde_json::to_string(&session).expect("a session is JSON");
         let mut session: Session = serde_json::from_str(&text).expect("and comes back");
         let begun = session.calls_of(&work_id).filter(|call| call.status == Some(CallStatus::Running)).count();
-        session.repairs().iter().for_each(|event| session.apply(event, 9.0));
+        session.repairs(InterruptedWork::Ends).iter().for_each(|event| session.apply(event, 9.0));
         prop_assert_eq!(complaints(&session), Vec::<String>::new());
         let interrupted = session.calls_of(&work_id).filter(|call| call.status == Some(CallStatus::Interrupted)).count();
         prop_assert_eq!(interrupted, begun, "what had begun is never begun again");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use miniclaw::domain::{Fact, Session, SessionId, Taint};
+use miniclaw::domain::{Fact, InterruptedWork, Session, SessionId, Taint};
 use miniclaw::store::{Claim, Durability, Home, SessionLog};
 use serde_json::{Value, json};
 
@@ -80,7 +80,10 @@ fn id(name: &str) -> SessionId {
 async fn load(Claimed { home, log, claim }: &Claimed, name: &str) -> Session {
     let read = log.load(*claim, &id(name)).await;
     let loaded = read.unwrap_or_else(|error| panic!("{name}: {error}")).expect("there is one").session;
-    assert!(loaded.running().is_none() && loaded.repairs().is_empty(), "{name}: something is open");
+    assert!(
+        loaded.running().is_none() && loaded.repairs(InterruptedWork::Ends).is_empty(),
+        "{name}: something is open"
+    );
     assert_eq!(complaints(&loaded), Vec::<String>::new(), "{name}");
     let path = home.path().join(format!("sessions/{name}.json"));
     let bytes = std::fs::read(&path).unwrap();
