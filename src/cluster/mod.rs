@@ -191,14 +191,10 @@ impl Cluster {
     pub async fn declare_dead(&self) -> Result<(), DatabaseError> {
         for server in self.with_rows(|rows| rows.late().boxed()).await? {
             let id = server.id;
-            let declared = match server.is_over {
-                true => self.with_rows(|rows| rows.declare_over(id).boxed()).await?,
-                // Its process may have ended: nobody listens at its address, and its connection to the database is gone.
-                false => {
-                    probe::refuses(&server.address).await
-                        && self.with_rows(|rows| rows.declare_crashed(id).boxed()).await?
-                }
-            };
+            // Its process may have ended: nobody listens at its address, and its connection to the database is gone.
+            let declared = server.is_over && self.with_rows(|rows| rows.declare_over(id).boxed()).await?
+                || probe::refuses(&server.address).await
+                    && self.with_rows(|rows| rows.declare_crashed(id).boxed()).await?;
             if declared {
                 tracing::warn!(server = %server.id, address = %server.address, "declared a server dead");
             }

@@ -36,8 +36,9 @@ const DECLARE_CRASHED: &str = "UPDATE servers SET dead = true WHERE server_id = 
 const DECLARE_GONE: &str = "UPDATE servers SET dead = true WHERE server_id = ANY($1) AND NOT dead";
 const OWNER: &str = "SELECT h.owner, h.fence, s.address FROM homes h LEFT JOIN servers s ON s.server_id = h.owner AND NOT s.dead WHERE \
     h.home_id = $1";
-/// Homes with works under way, whose owner is dead or has given them up. Facts are there as long as a work has not settled.
-const ORPHANS: &str = "SELECT home_id FROM homes WHERE format <= $1 AND (owner IS NULL OR NOT EXISTS (SELECT FROM servers WHERE server_id \
+/// Homes with works under way, whose owner is dead or has given them up, or is this server, which has then lost the database for a
+/// while. Facts are there as long as a work has not settled.
+const ORPHANS: &str = "SELECT home_id FROM homes WHERE format <= $1 AND (owner IS NULL OR owner = $3 OR NOT EXISTS (SELECT FROM servers WHERE server_id \
     = owner AND NOT dead)) AND EXISTS (SELECT FROM facts WHERE facts.home_id = homes.home_id) LIMIT $2";
 
 /// What a server says of itself when it joins.
@@ -260,13 +261,13 @@ impl ClusterRows {
         }))
     }
 
-    /// Returns homes with works under way that no living server owns, at most `count`.
+    /// Returns homes with works under way that no other living server owns, at most `count`.
     ///
     /// # Errors
     /// Returns an error if the database does not answer.
     pub async fn orphans(&self, count: u32) -> Result<Vec<Uuid>, DatabaseError> {
         let found = limited(async {
-            let found = self.client.query(ORPHANS, &[&FORMAT, &i64::from(count)]).await;
+            let found = self.client.query(ORPHANS, &[&FORMAT, &i64::from(count), &self.id]).await;
             found.map_err(DatabaseError::doing("looking for homes without an owner"))
         });
         Ok(found.await?.iter().map(|row| row.get(0)).collect())
