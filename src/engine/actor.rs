@@ -115,10 +115,11 @@ enum ActorWakeup {
 
 impl Actor {
     pub fn new(id: SessionId, loaded: Loaded, tenant: Arc<Tenant>) -> Self {
-        if let Some(work) = loaded.session.running() {
-            tenant.hub.resume(&id, &work.work_id);
+        if let Some(work_id) = tenant.work_taken_over(&loaded.session) {
+            tenant.hub.resume(&id, &work_id);
         }
-        if loaded.session.waiting().is_some() {
+        if let Some(work) = loaded.session.waiting() {
+            tenant.hub.resume(&id, &work.work_id);
             tenant.client_works.note(&id, &loaded.session);
         }
         let ledger = Ledger::new(id, loaded, &tenant);
@@ -143,8 +144,7 @@ impl Actor {
         if let Some(work_id) = waiting {
             // The server stopped while questions were open; the run asks them again and continues from there.
             self.start_run(work_id, RunStart::Calls);
-        } else if let Some(work_id) = self.ledger.session.running().map(|work| work.work_id.clone()) {
-            // It was taken over from a server that has ended.
+        } else if let Some(work_id) = self.tenant.work_taken_over(&self.ledger.session) {
             self.start_run(work_id, RunStart::Continued { beyond_own_limit: false });
         }
         let closed = self.serve(&mut commands).await;

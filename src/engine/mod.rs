@@ -91,7 +91,7 @@ pub use sharing::Sharing;
 pub use tenant::Tenant;
 
 use crate::domain::{ApprovalAnswer, EntryPath, SessionId, UserPrompt, When, WorkId};
-use crate::store::{SessionList, SessionSummary, StoreError};
+use crate::store::{Loaded, SessionList, SessionSummary, StoreError};
 
 /// A message that a person sends.
 #[derive(Default)]
@@ -130,7 +130,11 @@ impl Engine {
         for id in unsettled {
             // An unreadable session must not block the others.
             match self.tenant.log.load(self.tenant.claim, &id).await {
-                Ok(Some(loaded)) if loaded.session.running().is_some() => open.push(id),
+                Ok(Some(Loaded { session, .. }))
+                    if session.waiting().is_some() || self.tenant.work_taken_over(&session).is_some() =>
+                {
+                    open.push(id);
+                }
                 Ok(_) => closed += 1,
                 Err(error) => {
                     tracing::error!(session = %id, %error, "could not close what a crash had left open");

@@ -27,7 +27,7 @@ use super::watch;
 use super::{Engine, EngineError, Notice, Runs, TenantId, blocking, starter};
 use crate::agent::{AdminLimits, Budget};
 use crate::config::Config;
-use crate::domain::{EmbedError, ProjectId, Root, TranscriptKind};
+use crate::domain::{EmbedError, ProjectId, Root, Session, TranscriptKind, WorkId};
 use crate::engine::embedder::Embedders;
 use crate::extraction::Extractor;
 use crate::library::projects::ProjectLibraries;
@@ -243,6 +243,12 @@ impl Tenant {
     /// Whether works that are under way when this server closes the home go on with another one.
     pub fn goes_on_elsewhere(&self) -> bool {
         self.home.moved().is_some()
+    }
+
+    /// Returns the work of a session that was taken over and goes on here, if nobody is waited for.
+    pub fn work_taken_over(&self, session: &Session) -> Option<WorkId> {
+        let goes_on = self.goes_on_elsewhere() && !session.is_newer() && session.waiting().is_none();
+        session.running().filter(|_| goes_on).map(|work| work.work_id.clone())
     }
 
     /// Returns why a request is refused once the home is closed.
