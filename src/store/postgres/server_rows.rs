@@ -125,7 +125,14 @@ impl ServerRow {
     /// # Errors
     /// Returns why there is no connection.
     pub async fn connect(address: &DatabaseAddress, id: Uuid) -> Result<Self, DatabaseError> {
-        Ok(Self { id, client: connected(address).await?, is_locked: false })
+        let client = connected(address).await?;
+        // A beat need not be on the disk: after a crash of the database, everybody gets time to send another one.
+        limited(async {
+            let set = client.batch_execute("SET synchronous_commit = off").await;
+            set.map_err(DatabaseError::doing("joining the cluster"))
+        })
+        .await?;
+        Ok(Self { id, client, is_locked: false })
     }
 
     /// Says that this server lives. The time it has counts from the sending on.
