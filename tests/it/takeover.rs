@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::postgres::{PASSWORD, PgProxy, TestDatabase, postgres};
-use crate::postgres_home::{exported, run, text_of, wipe};
-use crate::script::{always, call, calls, says, script, steps};
+use crate::postgres::{TestDatabase, postgres};
+use crate::postgres_home::{run, wipe};
+use crate::script::{always, call, calls, says, script};
 use crate::world::{CONFIG, Server, World, eventually};
 
 /// What the servers of these tests know each other by.
@@ -61,36 +61,6 @@ fn roles(history: &Value) -> Vec<&str> {
     history["messages"].as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect()
 }
 
-/// Waits until the text of an answer is in the journal, and so in the database.
-async fn stored(world: &World, text: &str) {
-    let is_there = || std::fs::read_to_string(world.path("sessions/s.journal")).is_ok_and(|facts| facts.contains(text));
-    eventually("the text is stored", async || is_there()).await;
-}
-
-/// A reply that stops in the middle, for ever.
-fn begun(text: &str) -> Value {
-    steps([json!({"text": text}), json!({"gate": "never"}), json!({"finish": "stop"})])
-}
-
-#[tokio::test]
-async fn takeover_after_kill_goes_on_with_the_answer() {
-    let replies = [begun("Once upon a ti"), always(says(["me there was."]))];
-    let Some((_database, first, second)) = two_members(replies).await else { return };
-    let (old, new) = (started(&first).await, started(&second).await);
-    let mut stream = old.open_chat("s", "a story").await;
-    stream.until("token").await;
-    stored(&first, "upon a ti").await;
-    drop(old);
-    let (took, history) = answered(&new, "s", "Once upon a time there was.").await;
-    eprintln!("the answer went on after {took:?}");
-    assert_eq!(roles(&history), ["user", "assistant"]);
-    assert_eq!(history["messages"][1]["stop_reason"], Value::Null);
-    assert!(new.terminate().await.0.success());
-    assert!(!second.log().contains(SECRET) && !second.log().contains(PASSWORD));
-    let home = exported(&second, "after").await;
-    assert!(text_of(&home, "sessions/s.json").unwrap().contains("time there was."));
-}
-
 #[tokio::test]
 async fn takeover_runs_no_call_twice() {
     let slow = call("c1", "terminal", json!({"command": "echo once >> ran.txt; sleep 4715"}));
@@ -103,91 +73,6 @@ async fn takeover_runs_no_call_twice() {
     let (_, history) = answered(&new, "s", "It was cut off.").await;
     assert_eq!(history["messages"][1]["tool_calls"][0]["status"], "interrupted");
     assert!(!second.path("scratch/ran.txt").exists() || second.read("scratch/ran.txt") == "once\n");
-}
-
-#[tokio::test]
-async fn takeover_of_a_frozen_server_leaves_no_stale_fact() {
-    let replies = [begun("From the fir"), says(["st to the second."]), always(says(["Later."]))];
-    let Some((database, first, second)) = two_members(replies).await else { return };
-    let (old, new) = (started(&first).await, started(&second).await);
-    let mut stream = old.open_chat("s", "go").await;
-    stream.until("token").await;
-    stored(&first, "From the fir").await;
-    old.signal(libc::SIGSTOP);
-    let (took, _) = answered(&new, "s", "From the first to the second.").await;
-    eprintln!("the answer went on {took:?} after the freeze");
-    assert!(took > Duration::from_secs(5), "nobody is declared dead in its time");
-    old.signal(libc::SIGCONT);
-    eventually("the sleeper is a member again", async || {
-        first.log().matches("member of the cluster again").count() == 1
-    })
-    .await;
-    eventually("it dropped the home", async || first.log().contains("dropped a home")).await;
-    new.chat("s", "and then?").await;
-    new.settled("s").await;
-    let facts = "DO $$ BEGIN IF EXISTS (SELECT FROM facts WHERE fence < (SELECT fence FROM homes)) THEN RAISE 'stale'; END IF; END $$";
-    database.execute(facts).await;
-    // It is an ordinary member: it takes over what the other leaves.
-    drop(new);
-    let (_, history) = answered(&old, "s", "Later.").await;
-    assert_eq!(roles(&history), ["user", "assistant", "user", "assistant"]);
-}
-
-#[tokio::test]
-async fn takeover_of_a_server_cut_from_the_database() {
-    let Some(server) = postgres().await else { return };
-    let database = server.database().await;
-    let proxy = PgProxy::to(database.port).await;
-    let behind = database.url("?sslmode=disable").replace(&database.port.to_string(), &proxy.port.to_string());
-    let replies = [begun("Cut o"), always(says(["ff."]))];
-    let first = member(World::new(script(replies)).await, &behind, None);
-    let second = member(World::new(script([])).await, &database.url(""), Some(&first));
-    run(&first, &["db", "migrate", "--home", first.home().to_str().unwrap()]).await;
-    let (old, new) = (started(&first).await, started(&second).await);
-    let mut stream = old.open_chat("s", "go").await;
-    stream.until("token").await;
-    stored(&first, "Cut o").await;
-    let since = Instant::now();
-    proxy.set_down(true);
-    // The stream ends by itself, and no later than nobody else may have the home.
-    stream.rest().await;
-    let ended = since.elapsed();
-    assert!(ended < Duration::from_secs(10), "it went on for {ended:?}");
-    let refused = old.get("/api/sessions").await;
-    assert_eq!(refused.refused(), (503, "home_moving".to_owned()));
-    let (_, history) = answered(&new, "s", "Cut off.").await;
-    eprintln!("the stream ended after {ended:?}, and the answer was whole after {:?}", since.elapsed());
-    assert_eq!(roles(&history), ["user", "assistant"]);
-    proxy.set_down(false);
-    eventually("it is a member again", async || first.log().contains("member of the cluster again")).await;
-}
-
-#[tokio::test]
-async fn work_that_takes_servers_down_ends_after_two() {
-    let replies = [begun("One. "), begun("Two. "), always(says(["Three."]))];
-    let Some((_database, first, second)) = two_members(replies).await else { return };
-    let (old, new) = (started(&first).await, started(&second).await);
-    let mut stream = old.open_chat("s", "go").await;
-    stream.until("token").await;
-    stored(&first, "One. ").await;
-    drop(old);
-    eventually("the second server goes on with it", async || first.asked().len() == 2).await;
-    stored(&second, "Two. ").await;
-    drop(new);
-    let last = started(&first).await;
-    let mut history = Value::Null;
-    eventually("the work has ended", async || {
-        let answer = last.get("/api/sessions/s/history").await;
-        history = if answer.status() == 200 { answer.ok() } else { json!({"running": "elsewhere"}) };
-        history["running"].is_null()
-    })
-    .await;
-    assert!(history.to_string().contains("took_servers_down"), "{history:#}");
-    assert_eq!(first.asked().len(), 2, "there is no third try");
-    // A person can try it.
-    last.post("/api/sessions/s/continue", json!({})).await.ok();
-    let (_, history) = answered(&last, "s", "One. Two. Three.").await;
-    assert_eq!(roles(&history), ["user", "assistant"]);
 }
 
 #[tokio::test]
