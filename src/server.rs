@@ -1,6 +1,7 @@
 //! The composition root: assembles the layers into a server and runs it until it is stopped.
 
 mod home_place;
+mod owners;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -97,6 +98,11 @@ pub enum StartRefused {
     DatabaseForSeveral,
     #[error(transparent)]
     Experimental(#[from] NotExperimental),
+    #[error(
+        "the servers of a cluster speak HTTP with each other, so none of them can have a certificate of its own; remove --tls-cert and \
+         tls_cert, and put a proxy with TLS in front of them"
+    )]
+    TlsInCluster,
 }
 
 impl ServerOptions {
@@ -191,6 +197,7 @@ pub async fn run(
     let access = Access::new(bound, runtime.host_names.clone(), token).behind(&proxies).over_tls(tls.is_some());
     let access = access.signing_in_by(proxy_sign_in.as_ref());
     let access = access.with_api(ApiTokens::new(&own_folder), is_api_open);
+    let access = if place.cluster().is_some() { access.in_cluster() } else { access };
     let access = code.iter().fold(access, |access, code| access.with_code(code));
     let sandbox = sandbox_info(&runtime.sandbox);
     let tenants = TenantRegistry::new(runtime.clone(), place.homes(is_multi)?);
@@ -205,9 +212,10 @@ pub async fn run(
     };
     tenants.sweep_regularly();
     let setup_code = people.as_ref().and_then(|people| people.setup_code().map(str::to_owned));
+    let stopping = CancellationToken::new();
     let app = App {
         tenants: tenants.clone(),
-        forwarder: None,
+        forwarder: place.forwarder(&tenants, &stopping),
         people,
         secret: place.cluster_secret().map_or_else(PageSecret::new, PageSecret::of_cluster),
         access: Arc::new(access),
@@ -215,7 +223,7 @@ pub async fn run(
         mcp_listeners: Default::default(),
         sandbox: Arc::new(sandbox),
         started_at,
-        stopping: CancellationToken::new(),
+        stopping,
     };
     let scheme = if tls.is_some() { "https" } else { "http" };
     let here = if bound.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { bound.ip() };
@@ -259,7 +267,11 @@ fn database(options: &ServerOptions) -> anyhow::Result<Option<DatabaseConfig>> {
         return Err(StartRefused::DatabaseForSeveral.into());
     }
     database.require_experimental().map_err(StartRefused::Experimental)?;
-    options.address(&options.configure(config))?;
+    let config = options.configure(config);
+    options.address(&config)?;
+    if database.cluster.is_some() && config.tls.is_set() {
+        return Err(StartRefused::TlsInCluster.into());
+    }
     Ok(Some(database))
 }
 

@@ -119,7 +119,7 @@ fn of_cluster(entry: &ClusterEntry, environment: &Environment) -> Result<Cluster
     const ADDRESS: &str = "store.cluster.address";
     const SECRET: &str = "store.cluster.secret";
     let text = substitute(&entry.address, environment).map_err(|name| unset(ADDRESS, &name))?;
-    let url = Url::parse(text.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let url = Url::parse(text.trim()).ok().filter(|url| url.scheme() == "http");
     let is_bare = |url: &Url| {
         let is_plain = url.username().is_empty() && url.password().is_none();
         is_plain && url.host().is_some() && url.path() == "/" && url.query().is_none() && url.fragment().is_none()
@@ -221,7 +221,7 @@ mod tests {
             ("{secret: '${CLUSTER_SECRET}'}", "address"),
             ("{address: 'http://a:1', secret: 'canary-too-short'}", "at least 32"),
             ("{address: 'http://a:1', secret: '${NOT_SET}'}", "the variable NOT_SET"),
-            ("{address: 'ftp://a:1', secret: '${CLUSTER_SECRET}'}", "store.cluster.address"),
+            ("{address: 'https://a:1', secret: '${CLUSTER_SECRET}'}", "store.cluster.address"),
             ("{address: 'http://a:1/path', secret: '${CLUSTER_SECRET}'}", "store.cluster.address"),
             ("{address: 'http://canary:x@a:1', secret: '${CLUSTER_SECRET}'}", "store.cluster.address"),
         ] {

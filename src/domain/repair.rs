@@ -32,6 +32,8 @@ pub enum InterruptedWork {
     GoesOn,
     /// It goes on, unless it has taken too many servers down.
     GoesOnAfterLoss,
+    /// It goes on, and that is recorded already.
+    IsTakenOver,
 }
 
 impl Session {
@@ -49,25 +51,25 @@ impl Session {
                 continue;
             }
             events.extend(self.closings(id));
-            events.push(self.after_interruption(work, interrupted));
+            events.extend(self.after_interruption(work, interrupted));
         }
         events
     }
 
-    /// Returns the event with which an interrupted work ends or goes on.
-    fn after_interruption(&self, work: &Work, interrupted: InterruptedWork) -> Event {
+    /// Returns the event with which an interrupted work ends or goes on; `None` if it is recorded already that it goes on.
+    fn after_interruption(&self, work: &Work, interrupted: InterruptedWork) -> Option<Event> {
         let is_last = self.works.last().is_some_and(|last| last.work_id == work.work_id);
         // The call that a program makes itself has begun, and nothing follows it.
         let is_direct_call = work.client.as_ref().is_some_and(|client| client.call.is_some());
         let servers_lost = match interrupted {
             InterruptedWork::GoesOn => work.servers_lost,
             InterruptedWork::GoesOnAfterLoss => work.servers_lost.saturating_add(1),
-            InterruptedWork::Ends => 0,
+            InterruptedWork::Ends | InterruptedWork::IsTakenOver => 0,
         };
         let outcome = match interrupted {
             InterruptedWork::GoesOn | InterruptedWork::GoesOnAfterLoss if is_last && !is_direct_call => {
                 if servers_lost < MOST_SERVERS_LOST {
-                    return Event::WorkTakenOver { work_id: work.work_id.clone(), servers_lost };
+                    return Some(Event::WorkTakenOver { work_id: work.work_id.clone(), servers_lost });
                 }
                 Outcome::Error {
                     error: format!(
@@ -79,14 +81,16 @@ impl Session {
                     params: [("servers".to_owned(), servers_lost.to_string())].into(),
                 }
             }
-            InterruptedWork::Ends | InterruptedWork::GoesOn | InterruptedWork::GoesOnAfterLoss => {
-                Outcome::Interrupted {
-                    detail: "the server stopped before the answer was complete".to_owned(),
-                    by: StoppedBy::Server,
-                }
-            }
+            InterruptedWork::IsTakenOver if is_last && !is_direct_call => return None,
+            InterruptedWork::Ends
+            | InterruptedWork::GoesOn
+            | InterruptedWork::GoesOnAfterLoss
+            | InterruptedWork::IsTakenOver => Outcome::Interrupted {
+                detail: "the server stopped before the answer was complete".to_owned(),
+                by: StoppedBy::Server,
+            },
         };
-        Event::WorkFinished { work_id: work.work_id.clone(), outcome, content: "".into() }
+        Some(Event::WorkFinished { work_id: work.work_id.clone(), outcome, content: "".into() })
     }
 
     /// Returns the events that give every open call of a work a result: calls that had started are interrupted, waiting
@@ -177,6 +181,7 @@ mod tests {
             assert_eq!(repaired(&mut session, InterruptedWork::GoesOn), None);
         }
         assert_eq!(session.works[0].servers_lost, 1);
+        assert!(session.repairs(InterruptedWork::IsTakenOver).is_empty(), "it counts once");
         let ended = repaired(&mut session, InterruptedWork::GoesOnAfterLoss);
         assert!(matches!(&ended, Some(Outcome::Error { code, .. }) if code == TOOK_SERVERS_DOWN), "{ended:?}");
         assert!(session.continuable().is_some(), "a person can try it");

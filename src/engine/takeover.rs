@@ -77,6 +77,17 @@ impl TenantRegistry {
         }
     }
 
+    /// Whether this server is in a cluster and does not have the home of a tenant at this moment.
+    pub fn is_elsewhere(&self, id: &TenantId) -> bool {
+        if !matches!(self.homes, Homes::Cluster(_)) {
+            return false;
+        }
+        let slot = self.slots().get(id).cloned();
+        let Some(slot) = slot else { return true };
+        // Whoever holds the lock opens it, or lets it go.
+        slot.state.try_lock().is_ok_and(|state| state.opened.is_none() || !self.may_use(&state))
+    }
+
     /// Whether the home of a tenant is open here.
     fn has(&self, id: &TenantId) -> bool {
         let slot = self.slots().get(id).cloned();

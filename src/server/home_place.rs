@@ -7,9 +7,11 @@ use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
 use super::StartRefused;
+use super::owners::ClusterOwners;
+use crate::api::Forwarder;
 use crate::cluster::Cluster;
 use crate::config::{ClusterConfig, DatabaseConfig};
-use crate::engine::{Homes, starter};
+use crate::engine::{Homes, TenantRegistry, starter};
 use crate::store::{CacheUse, Claimant, Home, Replica, ServerContact, StoreError, is_unused};
 
 /// Where the home is.
@@ -116,6 +118,13 @@ impl OpenedPlace {
             Self::Cluster(membership) => Some(&membership.cluster),
             Self::Home(_) => None,
         }
+    }
+
+    /// Returns what passes requests on to the servers that have their homes; `None` if there is no cluster.
+    pub fn forwarder(&self, tenants: &Arc<TenantRegistry>, stopping: &CancellationToken) -> Option<Arc<Forwarder>> {
+        let Self::Cluster(Membership { cluster, config }) = self else { return None };
+        let owners = ClusterOwners { tenants: tenants.clone(), cluster: cluster.clone() };
+        Some(Arc::new(Forwarder::new(Arc::new(owners), &config.secret, stopping.clone())))
     }
 
     /// Takes no home any more: this server ends soon.

@@ -157,7 +157,10 @@ impl Home {
 
     /// Closes what a crash left open, by appending ordinary facts.
     fn repair(&self, id: &SessionId, session: &mut Session, chain: &mut Chain) -> Result<(), StoreError> {
-        let interrupted = self.replica().map_or(InterruptedWork::Ends, |replica| replica.interrupted());
+        let interrupted = match (self.replica(), session.running()) {
+            (Some(replica), Some(work)) if session.waiting().is_none() => replica.interrupted(&work.work_id),
+            _ => InterruptedWork::Ends,
+        };
         let events = session.repairs(interrupted);
         if events.is_empty() {
             return Ok(());

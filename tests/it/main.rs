@@ -30,6 +30,8 @@ mod authorization_server;
 mod auto_compact;
 mod changes;
 mod chat;
+mod cluster_faults;
+mod cluster_world;
 mod command_changes;
 mod command_kills;
 mod command_line;

@@ -273,6 +273,22 @@ impl OptionalFromRequestParts<App> for Caller {
     }
 }
 
+/// The caller, if there is one and this server has their home: asking claims no home of a cluster.
+pub struct PresentCaller(pub Option<Caller>);
+
+impl FromRequestParts<App> for PresentCaller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        match parts.extensions.get::<Identity>() {
+            Some(identity) if !app.tenants.is_elsewhere(&identity.person.tenant()) => {
+                <Caller as FromRequestParts<App>>::from_request_parts(parts, app).await.map(|caller| Self(Some(caller)))
+            }
+            Some(_) | None => Ok(Self(None)),
+        }
+    }
+}
+
 fn has_secret(app: &App, headers: &HeaderMap, proof: &Proof) -> bool {
     let mut given = headers.get_all(SECRET_HEADER).iter();
     let (Some(secret), None) = (given.next(), given.next()) else { return false };

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::api::app::{App, SandboxInfo};
 use crate::api::error::ApiError;
-use crate::api::security::caller::Caller;
+use crate::api::security::caller::{Caller, PresentCaller};
 use crate::api::security::person::Right;
 use crate::domain::{Effect, ErrorParams};
 use crate::engine::blocking;
@@ -148,7 +148,7 @@ pub struct ToolInfo {
 
 /// Health check. Needs no token and reveals no content.
 #[utoipa::path(get, path = "/health", tag = "status", responses((status = 200, body = Health)))]
-pub async fn health(State(app): State<App>, caller: Option<Caller>) -> Json<Health> {
+pub async fn health(State(app): State<App>, PresentCaller(caller): PresentCaller) -> Json<Health> {
     let status = if app.tenants.has_quarantined() { HealthState::Degraded } else { HealthState::Ok };
     // Names and reasons are for people who have signed in: GET /api/status.
     let quarantine = caller.map(|caller| caller.tenant().home.quarantined()).unwrap_or_default();

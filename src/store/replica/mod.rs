@@ -12,7 +12,7 @@ mod restore;
 mod scan;
 mod tracked;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -30,7 +30,7 @@ use super::postgres::{
     Claimant, DatabaseAddress, DatabaseError, FactDurability, FactRow, FoundHome, HomeRows, LossPolicy, OWN_HOME,
     SessionFacts, StoredHome,
 };
-use crate::domain::{InterruptedWork, SessionId};
+use crate::domain::{InterruptedWork, SessionId, WorkId};
 use marker::Marker;
 use scan::{Batch, Manifest};
 
@@ -50,6 +50,8 @@ pub struct Replica {
     journals: Mutex<BTreeMap<SessionId, Stored>>,
     /// Whether a work that something interrupted goes on, and how it counts.
     interrupted: InterruptedWork,
+    /// The works that were taken over under this claim.
+    taken_over: StdMutex<HashSet<WorkId>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -183,9 +185,13 @@ impl Replica {
         stored.await.map_err(|_| StoreError::ShutDown)?
     }
 
-    /// Whether a work that something interrupted goes on here.
-    pub(super) fn interrupted(&self) -> InterruptedWork {
-        self.interrupted
+    /// Returns what becomes of this work, which something interrupted. It is taken over once.
+    pub(super) fn interrupted(&self, work: &WorkId) -> InterruptedWork {
+        match self.interrupted {
+            InterruptedWork::Ends => InterruptedWork::Ends,
+            interrupted if lock(&self.taken_over).insert(work.clone()) => interrupted,
+            _ => InterruptedWork::IsTakenOver,
+        }
     }
 
     async fn store_now(&self, home: &Home) -> Result<(), StoreError> {
@@ -381,6 +387,7 @@ impl Claimed {
             files: Mutex::new(Files { marker: self.marker, is_unknown: false }),
             journals: Mutex::new(journals.collect()),
             interrupted: self.interrupted,
+            taken_over: StdMutex::default(),
         })
     }
 }
