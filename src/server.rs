@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::{Access, App, MAX_UNAUTHENTICATED_SOCKETS, PageSecret, SandboxInfo, Tls, TlsUnusable};
+use crate::api::{Access, App, Listening, MAX_UNAUTHENTICATED_SOCKETS, PageSecret, SandboxInfo, Tls, TlsUnusable};
 use crate::clock;
 use crate::config::settings::SettingSource;
 use crate::config::{Config, DatabaseConfig, NotExperimental, TlsPaths};
@@ -186,6 +186,8 @@ pub async fn run(
     let own_folder = real_path(&options.folder);
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let bound = listener.local_addr()?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let listening = Listening::start(listener, tls);
     let code = (options.sign_in == SignIn::Required).then(clock::new_secret);
     let is_multi = config.people.is_multi();
     let is_api_open = config.api.open;
@@ -194,7 +196,7 @@ pub async fn run(
     let runtime = Runtime::start(config, &own_folder, bound.port()).await?;
     // Last: a start that fails before takes the home from no other server.
     let place = place.open().await?;
-    let access = Access::new(bound, runtime.host_names.clone(), token).behind(&proxies).over_tls(tls.is_some());
+    let access = Access::new(bound, runtime.host_names.clone(), token).behind(&proxies).over_tls(scheme == "https");
     let access = access.signing_in_by(proxy_sign_in.as_ref());
     let access = access.with_api(ApiTokens::new(&own_folder), is_api_open);
     let access = if place.cluster().is_some() { access.in_cluster() } else { access };
@@ -212,7 +214,7 @@ pub async fn run(
     };
     tenants.sweep_regularly();
     let setup_code = people.as_ref().and_then(|people| people.setup_code().map(str::to_owned));
-    let stopping = CancellationToken::new();
+    let stopping = listening.stopping();
     let app = App {
         tenants: tenants.clone(),
         forwarder: place.forwarder(&tenants, &stopping),
@@ -223,9 +225,9 @@ pub async fn run(
         mcp_listeners: Default::default(),
         sandbox: Arc::new(sandbox),
         started_at,
+        draining: CancellationToken::new(),
         stopping,
     };
-    let scheme = if tls.is_some() { "https" } else { "http" };
     let here = if bound.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { bound.ip() };
     let here = format!("{scheme}://{}", SocketAddr::new(here, bound.port()));
     place.note_server(ServerContact { url: here.clone(), secret: (!is_multi).then(|| app.secret.for_commands()) })?;
@@ -251,7 +253,7 @@ pub async fn run(
         draining.begin_draining();
     };
     let grace = if place.cluster().is_some() { DRAIN_GRACE } else { STOP_GRACE };
-    serve_until(app, (listener, tls), (stop, grace)).await;
+    serve_until(app, listening, (stop, grace)).await;
     place.leave().await;
     match taken_over.is_cancelled() {
         true => Err(StartRefused::Database(Box::new(DatabaseError::Fenced)).into()),
@@ -286,20 +288,21 @@ fn tls(config: &Config, home: &Path) -> anyhow::Result<Option<Arc<Tls>>> {
 
 async fn serve_until(
     app: App,
-    (listener, tls): (TcpListener, Option<Arc<Tls>>),
+    mut listening: Listening,
     (stop, grace): (impl Future<Output = ()> + Send + 'static, Duration),
 ) {
-    let (stopping, tenants) = (app.stopping.clone(), app.tenants.clone());
-    let server = tokio::spawn(crate::api::serve(app, listener, tls));
+    let (draining, stopping, tenants) = (app.draining.clone(), app.stopping.clone(), app.tenants.clone());
+    listening.open(app);
     stop.await;
     tracing::info!("stopping");
+    draining.cancel();
     let goodbye = async {
         // Runs end first, so that the clients following them receive the outcome.
         tenants.shut_down().await;
         stopping.cancel();
-        server.await
+        listening.closed().await;
     };
-    if !matches!(tokio::time::timeout(grace, goodbye).await, Ok(Ok(()))) {
+    if !matches!(tokio::time::timeout(grace, goodbye).await, Ok(())) {
         tracing::warn!("something did not stop in time");
     }
 }

@@ -354,13 +354,14 @@ fn unchecked(source: &Source) -> Vec<String> {
 }
 
 /// The handlers that need no caller, and the only files that open a tenant or see all of them.
-const PUBLIC: [&str; 8] = [
+const PUBLIC: [&str; 9] = [
     "health",
     "login",
     "mode",
     "oauth_client",
     "protected_resource",
     "protected_resource_of_mcp",
+    "ready",
     "register",
     "sign_in_by_proxy",
 ];

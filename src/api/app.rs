@@ -35,6 +35,8 @@ pub struct App {
     pub sandbox: Arc<SandboxInfo>,
     /// Start time of the server, in Unix seconds.
     pub started_at: f64,
+    /// Cancelled when the server begins to stop; `/ready` refuses new requests from then on.
+    pub draining: CancellationToken,
     /// Cancelled when the server stops; ends all streams.
     pub stopping: CancellationToken,
 }

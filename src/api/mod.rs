@@ -10,6 +10,7 @@ mod conversations;
 mod error;
 mod files;
 mod forwarding;
+mod listening;
 mod mcp;
 mod mcp_offers;
 mod mcp_servers;
@@ -36,7 +37,7 @@ mod web;
 
 pub use app::{App, MAX_UNAUTHENTICATED_SOCKETS, SandboxInfo};
 pub use forwarding::{Destination, FailedHop, Forwarder, HopFailure, Owner, Owners};
+pub use listening::Listening;
 pub use openapi::document;
 pub use security::access::{Access, PageSecret};
-pub use server::serve;
 pub use tls::{Tls, TlsUnusable};

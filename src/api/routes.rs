@@ -20,6 +20,7 @@ const MAX_TRUSTED_TOOLS: usize = 1 << 20;
 /// Adds all handlers that the OpenAPI document describes.
 pub fn add_all(routes: &mut impl Routes) {
     route!(routes, status::server::health);
+    route!(routes, status::ready::ready);
     route!(routes, status::server::status);
     route!(routes, models::list::models);
     route!(routes, security::login::login, DefaultBodyLimit::max(MAX_SETTINGS));

@@ -250,6 +250,16 @@ impl TenantRegistry {
         self.in_memory().iter().any(|engine| !engine.tenant().home.quarantined().is_empty())
     }
 
+    /// Returns the code of why the database behind the home cannot be used now; `None` if it can, or if there is none. In a cluster,
+    /// the database counts as unreachable as long as this server cannot say there that it lives.
+    pub async fn database_problem(&self) -> Option<&'static str> {
+        match &self.homes {
+            Homes::Single(home) => home.database_problem().await,
+            Homes::Cluster(cluster) => (cluster.standing() == Standing::Fenced).then_some("database_unreachable"),
+            Homes::Each { .. } => None,
+        }
+    }
+
     /// Returns the tenants that are in memory.
     pub(super) fn in_memory(&self) -> Vec<Arc<Engine>> {
         let slots: Vec<Arc<Slot>> = self.slots().values().cloned().collect();

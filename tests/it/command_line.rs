@@ -328,7 +328,10 @@ async fn printed_openapi_equals_served_one() {
     assert_eq!(server.get("/api/openapi.json").await.ok(), printed);
     for path in printed["paths"].as_object().unwrap().keys() {
         let is_api = ["/api/", "/v1/", "/.well-known/"].iter().any(|api| path.starts_with(api));
-        assert!(is_api || ["/health", "/mcp", "/oauth/client.json", "/ws"].contains(&path.as_str()), "{path}");
+        assert!(
+            is_api || ["/health", "/mcp", "/oauth/client.json", "/ready", "/ws"].contains(&path.as_str()),
+            "{path}"
+        );
     }
 }
 

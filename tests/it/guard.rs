@@ -285,6 +285,7 @@ async fn unlisted_paths_need_the_token() {
     assert_eq!(routes.status(), 401, "also the description of the API");
     for open in [
         "/health",
+        "/ready",
         "/",
         "/s/20260101-abc/m/m1",
         "/f/memory/MEMORY.md",
@@ -304,6 +305,7 @@ async fn unlisted_paths_need_the_token() {
         "/S/x",
         "//",
         "/health/x",
+        "/ready/x",
         "/assets",
     ] {
         let answer = server.get(closed).await;
@@ -320,7 +322,7 @@ async fn unlisted_paths_need_the_token() {
         assert_eq!(server.get(public).await.status(), 401, "GET {public}");
     }
     assert_eq!(server.post("/api/auth/mode", json!({})).await.status(), 401);
-    for path in ["/", "/health", "/s/x", "/assets/x.js"] {
+    for path in ["/", "/health", "/ready", "/s/x", "/assets/x.js"] {
         assert_eq!(server.post(path, json!({})).await.refused().0, 401, "POST {path}");
     }
     assert_eq!(server.post("/v1/chat/completions", json!({})).await.status(), 401);
@@ -334,6 +336,7 @@ async fn unlisted_paths_need_the_token() {
     for (path, methods) in document["paths"].as_object().unwrap() {
         let public = [
             "/health",
+            "/ready",
             "/api/login",
             "/api/auth/mode",
             "/api/auth/login",

@@ -127,6 +127,7 @@ mod providers;
 mod proxy_sign_in;
 mod queue;
 mod read_pictures;
+mod ready;
 mod recall;
 mod rehearsal;
 mod rehearsal_requested;

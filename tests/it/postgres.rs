@@ -162,6 +162,16 @@ impl TestDatabase {
     }
 }
 
+impl TestDatabase {
+    /// Begins a transaction with this statement. It ends when the connection is dropped.
+    pub async fn hold(&self, sql: &str) -> tokio_postgres::Client {
+        let (client, connection) = tokio_postgres::connect(&self.url("?sslmode=disable"), NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute(&format!("BEGIN; {sql}")).await.unwrap();
+        client
+    }
+}
+
 /// A proxy in front of the database, whose connections a test can break.
 pub struct PgProxy {
     pub port: u16,

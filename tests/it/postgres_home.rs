@@ -36,7 +36,7 @@ pub async fn kept(world: World) -> Option<(TestDatabase, World)> {
 }
 
 /// Like [`kept`], with a proxy in front of the database.
-async fn kept_behind(world: World) -> Option<(PgProxy, World)> {
+pub async fn kept_behind(world: World) -> Option<(PgProxy, World)> {
     let database = postgres().await?.database().await;
     let proxy = PgProxy::to(database.port).await;
     let url = database.url("?sslmode=disable").replace(&database.port.to_string(), &proxy.port.to_string());

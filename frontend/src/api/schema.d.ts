@@ -3359,6 +3359,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Readiness: whether new requests should be sent to this server. Needs no token, and says nothing but why not. The codes are
+         *     `starting`, `shutting_down`, and if the home is in a database, `database_…` and `fenced`.
+         */
+        get: operations["status_ready"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/chat/completions": {
         parameters: {
             query?: never;
@@ -7285,6 +7305,11 @@ export interface components {
             /** Format: int32 */
             now?: number | null;
         };
+        Ready: {
+            status: components["schemas"]["ReadyWord"];
+        };
+        /** @enum {string} */
+        ReadyWord: "ready";
         RecallChoice: {
             session_id: string;
             not_for_recall: boolean;
@@ -17263,6 +17288,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ClientMetadata"];
+                };
+            };
+        };
+    };
+    status_ready: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ready"];
+                };
+            };
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };

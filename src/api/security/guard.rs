@@ -24,6 +24,7 @@ use crate::api::security::origin;
 use crate::api::security::person::Person;
 use crate::api::security::program::{ProgramDoor, program, shows_api_token};
 use crate::api::security::proxy_user::ProxyUser;
+use crate::api::status::ready::READY_PATH;
 use crate::domain::Account;
 use crate::engine::TenantId;
 use crate::engine::people::{Credential, NotAccepted, People};
@@ -265,6 +266,7 @@ enum Public {
 
 const PUBLIC: &[Public] = &[
     Public::Page("/health"),
+    Public::Page(READY_PATH),
     Public::Action("/api/login"),
     Public::Page("/api/auth/mode"),
     Public::Page(PROTECTED_RESOURCE),
@@ -362,7 +364,7 @@ pub(super) fn cookies_named(name: String, headers: &HeaderMap) -> impl Iterator<
 
 /// Adds the security headers to a response. The UI's page sets its own content security policy, with a nonce for
 /// styles.
-fn harden(mut answer: Response) -> Response {
+pub(in crate::api) fn harden(mut answer: Response) -> Response {
     let headers = answer.headers_mut();
     headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(
         "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox",

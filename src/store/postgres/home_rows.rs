@@ -394,7 +394,11 @@ impl HomeRows {
         transaction.execute(put_file, &values).await
     }
 
-    fn identity(&self) -> [&(dyn ToSql + Sync); 3] {
+    pub(super) fn address(&self) -> &DatabaseAddress {
+        &self.address
+    }
+
+    pub(super) fn identity(&self) -> [&(dyn ToSql + Sync); 3] {
         [&self.home, &self.fence, &self.owner]
     }
 }

@@ -7,6 +7,7 @@ mod claim;
 mod connection;
 mod error;
 mod home_rows;
+mod ownership;
 mod schema;
 mod server_rows;
 mod stored_home;
@@ -19,6 +20,7 @@ pub use error::DatabaseError;
 pub use home_rows::{
     FactDurability, FactRow, FileCommit, FileRow, HomeRows, OWN_HOME, Piece, PieceHash, RowKind, SessionFacts,
 };
+pub use ownership::OwnershipCheck;
 pub use schema::{AppliedMigration, SchemaState, latest_version};
 pub use server_rows::{Beat, ClusterRows, HomeOwnerRow, Joined, NewServer, OtherServer, ServerLoad, ServerRow};
 pub use stored_home::StoredHome;

@@ -25,6 +25,12 @@ impl Home {
         self.replica().filter(is_of_member).map(|replica| replica.rows.lost().clone())
     }
 
+    /// Returns the code of why the database behind the home cannot be used now; `None` if it can, or if there is none.
+    pub async fn database_problem(&self) -> Option<&'static str> {
+        let replica = self.replica()?;
+        replica.ownership.problem(&replica.rows).await
+    }
+
     /// Gives the home up in the database as it is stored there.
     ///
     /// # Errors

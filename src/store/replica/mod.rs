@@ -28,6 +28,7 @@ use super::home::{Home, lock, make_dir};
 use super::home_lock::take_lock;
 use super::postgres::{
     Claimant, DatabaseAddress, DatabaseError, FactDurability, FactRow, FoundHome, HomeRows, LossPolicy, OWN_HOME,
+    OwnershipCheck,
     SessionFacts, StoredHome,
 };
 use crate::domain::{InterruptedWork, SessionId, WorkId};
@@ -52,6 +53,7 @@ pub struct Replica {
     interrupted: InterruptedWork,
     /// The works that were taken over under this claim.
     taken_over: StdMutex<HashSet<WorkId>>,
+    ownership: OwnershipCheck,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -388,6 +390,7 @@ impl Claimed {
             journals: Mutex::new(journals.collect()),
             interrupted: self.interrupted,
             taken_over: StdMutex::default(),
+            ownership: OwnershipCheck::default(),
         })
     }
 }
