@@ -229,7 +229,7 @@ fn tests_named_in_docs_exist() {
         assert!(!named.is_empty(), "no test: {row}");
         named.iter().for_each(|name| assert!(there(name), "docs/faults.md names {name}, which is no test"));
     }
-    for document in ["docs/durability.md", "docs/trust.md", "ARCHITECTURE.md"] {
+    for document in ["docs/backup.md", "docs/durability.md", "docs/trust.md", "ARCHITECTURE.md"] {
         let text = std::fs::read_to_string(root.join(document)).unwrap();
         let named: Vec<&str> = text.split('`').skip(1).step_by(2).filter(|code| is_sentence(code)).collect();
         assert!(!named.is_empty(), "{document} names no test");

@@ -192,7 +192,9 @@ impl From<StoreError> for ApiError {
             StoreError::Fenced => (StatusCode::SERVICE_UNAVAILABLE, "fenced", None),
             // A server has opened its home, with a key, before it answers anything.
             StoreError::ShutDown | StoreError::NoKey { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "internal", None),
-            StoreError::Locked { .. } | StoreError::HalfMoved => (StatusCode::CONFLICT, "locked", None),
+            StoreError::Locked { .. } | StoreError::HalfMoved | StoreError::HalfRestored => {
+                (StatusCode::CONFLICT, "locked", None)
+            }
             StoreError::Io { source, .. } => match source.kind() {
                 // A file stands where a folder of the path would be.
                 ErrorKind::NotADirectory => {

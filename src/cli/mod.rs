@@ -1,4 +1,4 @@
-//! The command line: serve, ask, mcp, acp, init, doctor, verify, skills, people, token, db, import, export, eval, openapi, mock-llm.
+//! The command line: serve, ask, mcp, acp, init, doctor, verify, backup, restore, skills, people, token, db, import, export, eval, openapi, mock-llm.
 
 /// Prints a line as `println!` does, which panics if nobody reads any more: `miniclaw doctor | head -1`.
 macro_rules! say {
@@ -9,6 +9,7 @@ macro_rules! say {
 
 mod acp;
 mod ask;
+mod backup;
 mod db;
 mod doctor;
 mod doctor_mcp;
@@ -71,6 +72,10 @@ enum Command {
     },
     /// Check that sessions, change records and requests are what this home wrote, and list what was edited outside.
     Verify(verify::VerifyArguments),
+    /// Write a home to one file, as it is at one moment. A server may run on it.
+    Backup(backup::BackupArguments),
+    /// Make an empty folder the home that a backup has, checked by its hashes.
+    Restore(backup::RestoreArguments),
     /// List which versions of skills are trusted, and trust others.
     Skills(skills::SkillsArguments),
     /// List and change the accounts of a server that is stopped, and make a home that of the first account.
@@ -118,6 +123,8 @@ pub fn run() -> ExitCode {
         Command::Doctor { home, needs_model: true } => doctor::needs_model(&home_dir(home)),
         Command::Doctor { home, needs_model: false } => doctor::doctor(&home_dir(home)),
         Command::Verify(verify) => verify::run(&verify),
+        Command::Backup(arguments) => backup::run(&arguments),
+        Command::Restore(arguments) => backup::restore_backup(&arguments),
         Command::Skills(wish) => skills::skills(&wish),
         Command::People(arguments) => people::run(arguments),
         Command::Token(arguments) => token::run(arguments),

@@ -45,6 +45,10 @@ pub enum StoreError {
         "this home was being moved when something stopped it; start the server, or run the command again, to complete it"
     )]
     HalfMoved,
+    #[error(
+        "a restore of this home is under way, or was cut off; wait for its end, or empty the folder and restore the backup again"
+    )]
+    HalfRestored,
     /// The home has signed files, and the key to check them is gone.
     #[error(
         "session-key.json cannot be used ({reason}), so no signature can be checked. Put it back from a backup of this home. \

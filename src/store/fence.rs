@@ -4,6 +4,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use super::error::StoreError;
 use super::home::Home;
+use super::write_pause::{Entered, WriteGate};
 
 /// Proof that this server owns the home. A newer claim has a higher fence, and the store refuses writes with an older one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,32 +14,59 @@ pub struct Claim {
 
 /// The fence number of the claim that may write. A write holds the read lock, so a claim becomes void only after the writes
 /// that it allowed have ended.
-#[derive(Default)]
-pub(super) struct Fence(RwLock<u64>);
+pub(super) struct Fence {
+    current: RwLock<u64>,
+    /// Absent if the home is only read.
+    gate: Option<WriteGate>,
+}
+
+/// Keeps a claim valid, and lets no pause of writes begin, as long as it lives.
+pub(super) struct HeldClaim<'f> {
+    _current: RwLockReadGuard<'f, u64>,
+    _entered: Option<Entered<'f>>,
+}
 
 impl Fence {
+    pub fn new(gate: Option<WriteGate>) -> Self {
+        Self { current: RwLock::default(), gate }
+    }
+
     pub fn new_claim(&self) -> Claim {
-        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         *current += 1;
         Claim { fence: *current }
     }
 
     /// Voids a claim. A newer claim stays valid.
     pub fn void(&self, claim: Claim) {
-        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         if *current == claim.fence {
             *current += 1;
         }
     }
 
-    /// Keeps the claim valid as long as the returned guard lives.
+    /// Keeps the claim valid as long as what is returned lives. Waits while writes are paused.
     ///
     /// # Errors
     /// Returns [`StoreError::Fenced`] if the claim is void.
-    pub fn hold(&self, claim: Claim) -> Result<RwLockReadGuard<'_, u64>, StoreError> {
-        let current = self.0.read().unwrap_or_else(PoisonError::into_inner);
+    pub fn hold(&self, claim: Claim) -> Result<HeldClaim<'_>, StoreError> {
+        let entered = self.gate.as_ref().map(WriteGate::enter);
+        self.holding(claim, entered)
+    }
+
+    /// Like [`Fence::hold`], for a caller that must not wait: returns `None` while writes are paused.
+    pub fn try_hold(&self, claim: Claim) -> Option<Result<HeldClaim<'_>, StoreError>> {
+        let entered = match &self.gate {
+            Some(gate) => Some(gate.try_enter()?),
+            None => None,
+        };
+        Some(self.holding(claim, entered))
+    }
+
+    fn holding<'f>(&'f self, claim: Claim, entered: Option<Entered<'f>>) -> Result<HeldClaim<'f>, StoreError> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         match *current == claim.fence {
-            true => Ok(current),
+            true => Ok(HeldClaim { _current: current, _entered: entered }),
             false => Err(StoreError::Fenced),
         }
     }

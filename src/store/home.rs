@@ -10,6 +10,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt};
 
 use super::atomic;
+use super::backup::is_half_restored;
 use super::error::StoreError;
 use super::fence::Fence;
 use super::heads::{self, HeadList};
@@ -26,6 +27,7 @@ use super::session_list::SummaryCache;
 use super::shared::Membership;
 use super::trusted::{TEXTS, TrustCache};
 use super::usage::UsageLog;
+use super::write_pause::WriteGate;
 use crate::domain::{ProjectId, Root};
 
 /// The folder of commands, which is a project of every home.
@@ -95,6 +97,7 @@ struct Opened {
     seal: Seal,
     projects: BTreeMap<ProjectId, ProjectFolder>,
     lock: Option<File>,
+    gate: Option<WriteGate>,
 }
 
 impl Home {
@@ -135,7 +138,8 @@ impl Home {
         Seal::restrict(&root);
         let (seal, key) = Seal::open(&root, &sessions)?;
         let projects = scratch_of(&path);
-        let home = Self::of(Opened { path, root, sessions, seal, projects, lock: Some(lock) });
+        let gate = Some(WriteGate::of(&root)?);
+        let home = Self::of(Opened { path, root, sessions, seal, projects, lock: Some(lock), gate });
         home.keep_key(key)?;
         home.remove_uploads();
         // First, because a commit that was cut off is completed with what has arrived.
@@ -164,13 +168,13 @@ impl Home {
             KeyStatus::Damaged(reason) => return Err(StoreError::NoKey { reason }),
         }
         let projects = scratch_of(&path);
-        let home = Self::of(Opened { path, root, sessions, seal, projects, lock: None });
+        let home = Self::of(Opened { path, root, sessions, seal, projects, lock: None, gate: None });
         home.open_projects_for_reading();
         Ok(home)
     }
 
     fn of(opened: Opened) -> Self {
-        let Opened { path, root, sessions, seal, projects, lock } = opened;
+        let Opened { path, root, sessions, seal, projects, lock, gate } = opened;
         Self {
             inner: Arc::new(Inner {
                 path,
@@ -184,7 +188,7 @@ impl Home {
                 trust: Mutex::default(),
                 seal,
                 startup_warnings: Mutex::default(),
-                fence: Fence::default(),
+                fence: Fence::new(gate),
                 heads: Mutex::default(),
                 audit: Mutex::default(),
                 usage: Mutex::default(),
@@ -376,7 +380,11 @@ fn scratch_of(home: &Path) -> BTreeMap<ProjectId, ProjectFolder> {
 }
 
 /// # Errors
-/// Returns [`StoreError::HalfMoved`] if a move of this home is not complete.
+/// Returns [`StoreError::HalfMoved`] if a move of this home is not complete, and [`StoreError::HalfRestored`] if a restore is not.
 fn require_settled(root: &Dir) -> Result<(), StoreError> {
-    if is_half_moved(root) { Err(StoreError::HalfMoved) } else { Ok(()) }
+    match () {
+        () if is_half_moved(root) => Err(StoreError::HalfMoved),
+        () if is_half_restored(root) => Err(StoreError::HalfRestored),
+        () => Ok(()),
+    }
 }

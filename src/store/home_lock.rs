@@ -39,6 +39,19 @@ struct LockNote {
     /// Absent until the server listens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     server: Option<ServerContact>,
+    /// Whether its writes can be paused (`write_pause`).
+    #[serde(default)]
+    pauses: bool,
+}
+
+/// Whether something has a home open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunningServer {
+    None,
+    /// Its writes can be paused.
+    Pausing,
+    /// It is of a version that does not know pauses.
+    Older,
 }
 
 /// Takes the lock; the kernel releases it when the process ends, even after a crash.
@@ -69,7 +82,8 @@ fn note_in(mut file: &File) -> Option<LockNote> {
 }
 
 fn write_note(mut file: &File, server: Option<ServerContact>) -> Result<(), StoreError> {
-    let note = serde_json::to_vec(&LockNote { pid: std::process::id(), server }).expect("it has string keys");
+    let note =
+        serde_json::to_vec(&LockNote { pid: std::process::id(), server, pauses: true }).expect("it has string keys");
     let written = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).and_then(|_| file.write_all(&note));
     written.map_err(StoreError::io("writing sessions/.lock"))
 }
@@ -79,6 +93,22 @@ impl Home {
     pub fn note_server(&self, server: ServerContact) -> Result<(), StoreError> {
         self.lock_file().map_or(Ok(()), |lock| write_note(lock, Some(server)))
     }
+}
+
+/// Returns whether something has a home open, and takes no lock.
+pub(super) fn running(home: &Dir) -> Result<RunningServer, StoreError> {
+    let file = match home.open(LOCK) {
+        Ok(file) => file.into_std(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(RunningServer::None),
+        Err(error) => return Err(StoreError::io("opening sessions/.lock")(error)),
+    };
+    if file.try_lock_shared().is_ok() {
+        return Ok(RunningServer::None);
+    }
+    Ok(match note_in(&file) {
+        Some(LockNote { pauses: true, .. }) => RunningServer::Pausing,
+        _ => RunningServer::Older,
+    })
 }
 
 /// Returns how the running server of a home can be reached; `None` if none runs.

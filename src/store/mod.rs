@@ -11,6 +11,7 @@ mod archives;
 mod aside;
 mod atomic;
 mod audit;
+mod backup;
 mod beginning;
 mod blobs;
 mod cache;
@@ -85,12 +86,17 @@ mod usage;
 mod variables;
 pub mod verify;
 mod weights;
+mod write_pause;
 
 use seal::sha256_bytes;
 
 pub use accounts::{AccountsUnusable, StoredAccounts};
 pub use api_tokens::{API_TOKEN_PREFIX, ApiTokenScope, ApiTokens};
 pub use archives::ArchiveKind;
+pub use backup::{
+    BackupError, BackupOptions, BackupReport, LeftOut as LeftOutOfBackup, LinkUse, RestoreOptions, RestoreReport,
+    SecretsUse, back_up, back_up_database, restore,
+};
 pub use beginning::beginning;
 pub use cache::Caches;
 pub use call_record::CallFiles;

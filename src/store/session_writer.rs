@@ -84,14 +84,17 @@ impl JournalWriter {
         }
         let mut journal = self.take_journal();
         let facts = journal.encode(facts);
-        let (journal, written) = match durability {
+        let quickly = match durability {
             // Passing bytes to the kernel is faster than passing them to another thread.
             Durability::Buffered => {
-                let written =
-                    self.home.fence().hold(self.claim).and_then(|_owned| journal.append_encoded(&facts, durability));
-                (journal, written)
+                let held = self.home.fence().try_hold(self.claim);
+                held.map(|held| held.and_then(|_owned| journal.append_encoded(&facts, durability)))
             }
-            Durability::Synced => {
+            Durability::Synced => None,
+        };
+        let (journal, written) = match quickly {
+            Some(written) => (journal, written),
+            None => {
                 let claim = self.claim;
                 blocking(&self.home, move |home| {
                     let written =

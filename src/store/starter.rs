@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::backup::is_being_restored;
 use super::settings::SettingsFile;
 
 /// The result of [`write_if_missing`].
@@ -21,7 +22,7 @@ pub fn is_unused(home: &Path) -> bool {
         entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b".")).map(|entry| entry.path())
     };
     let used = || shown("sessions").any(|path| path.is_file()) || home.join(SettingsFile::Trusted.name()).exists();
-    !home.join("workspace").is_dir() || !(shown("workspace").next().is_some() || used())
+    !is_being_restored(home) && (!home.join("workspace").is_dir() || !(shown("workspace").next().is_some() || used()))
 }
 
 /// Writes `bytes` to `path` below `home`, unless the path exists already.

@@ -28,6 +28,7 @@ mod attachments;
 mod audit;
 mod authorization_server;
 mod auto_compact;
+mod backup;
 mod changes;
 mod chat;
 mod cluster_faults;
