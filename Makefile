@@ -97,7 +97,7 @@ test-e5: embedder-e5 ## Tests of multilingual-e5-small, with the real weights
 
 # The programs are installed into a folder of their own, in environments that do not disturb each other.
 INTEROP := $(abspath $(TARGET))/interop
-PROTOCOL_TESTS := $(addprefix tests/interop/,test_mcp.py test_mcp_server.py test_mcp_client_conformance.py test_mcp_server_conformance.py test_acp.py test_acpx.py test_websocket.py test_haproxy.py test_coding_agents.py)
+PROTOCOL_TESTS := $(addprefix tests/interop/,test_mcp.py test_mcp_server.py test_mcp_client_conformance.py test_mcp_server_conformance.py test_acp.py test_acpx.py test_websocket.py test_metrics.py test_haproxy.py test_coding_agents.py)
 
 interop: export MINICLAW_BIN = $(abspath $(TARGET))/debug/miniclaw
 interop: export MCP_PROBE = $(abspath $(TARGET))/debug/examples/mcp_probe
@@ -106,7 +106,7 @@ interop: export INTEROP_AIDER = $(INTEROP)/aider/bin/aider
 interop: export INTEROP_SERVERS = $(INTEROP)/servers
 interop: export INTEROP_OLDER_SERVERS = $(INTEROP)/older-servers
 interop: export PYTHONDONTWRITEBYTECODE = 1
-interop: frontend/dist/index.html ## Try the server with programs of others: the SDKs of Anthropic and OpenAI, llm, aider, Codex, opencode, Continue, Claude Code, the gateway LiteLLM, MCP servers, a WebSocket client, HAProxy, clients of MCP and ACP, and the conformance tests of MCP
+interop: frontend/dist/index.html ## Try the server with programs of others: the SDKs of Anthropic and OpenAI, llm, aider, Codex, opencode, Continue, Claude Code, the gateway LiteLLM, MCP servers, a WebSocket client, HAProxy, the parser of OpenMetrics, clients of MCP and ACP, and the conformance tests of MCP
 	@scripts/install-tools.sh cluster
 	cargo build --locked --bin miniclaw --example mcp_probe
 	for name in clients aider protocols servers older-servers; do \

@@ -79,6 +79,8 @@ struct File {
     approvals: approvals::Entry,
     undo: UndoEntry,
     store: Option<database::Entry>,
+    /// Whether `/metrics` is served.
+    metrics: bool,
     /// By the id of a model, or the name that is sent to its server.
     prices: BTreeMap<String, Price>,
     limits: WrittenLimits,
@@ -181,6 +183,8 @@ pub struct Config {
     /// Time without a request after which a session leaves memory. It comes back from disk with the next one.
     pub session_ttl: Duration,
     pub token: Option<SecretString>,
+    /// Whether figures are counted for `/metrics`.
+    pub metrics: bool,
     /// The database in which the home is kept; `None` if it is kept in files.
     pub database: Option<DatabaseConfig>,
     /// Who uses the server, and how they sign in.
@@ -297,6 +301,7 @@ impl Config {
         Ok(Self {
             people,
             database: database::database(&file, environment)?,
+            metrics: file.metrics,
             tls: TlsPaths { certificate: file.tls_cert, key: file.tls_key },
             host: file.host,
             port: file.port.or(file.backend_port),

@@ -14,6 +14,7 @@ mod listening;
 mod mcp;
 mod mcp_offers;
 mod mcp_servers;
+mod metrics;
 mod models;
 mod names;
 mod openai;

@@ -4,8 +4,8 @@ use axum::extract::DefaultBodyLimit;
 
 use super::routing::{Routes, route};
 use super::{
-    auth, chat, conversations, files, mcp, mcp_offers, mcp_servers, models, openai, projects, requests, retrieval,
-    security, sessions, socket, stats, status, tools,
+    auth, chat, conversations, files, mcp, mcp_offers, mcp_servers, metrics, models, openai, projects, requests,
+    retrieval, security, sessions, socket, stats, status, tools,
 };
 
 /// Maximum bytes of an imported session, which contains its compacted messages and its pictures.
@@ -21,6 +21,7 @@ const MAX_TRUSTED_TOOLS: usize = 1 << 20;
 pub fn add_all(routes: &mut impl Routes) {
     route!(routes, status::server::health);
     route!(routes, status::ready::ready);
+    route!(routes, metrics::metrics);
     route!(routes, status::server::status);
     route!(routes, models::list::models);
     route!(routes, security::login::login, DefaultBodyLimit::max(MAX_SETTINGS));

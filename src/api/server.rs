@@ -7,6 +7,7 @@ use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use super::app::App;
 use super::error::ApiError;
+use super::metrics::counted;
 use super::routes::add_all;
 use super::security::guard;
 use super::{aliases, connections, openapi, web};
@@ -18,7 +19,8 @@ const MAX_BODY: usize = 24 << 20;
 pub fn router(app: App) -> Router {
     let mut routes = Router::new();
     add_all(&mut routes);
-    routes
+    let metrics = app.tenants.runtime().metrics.clone();
+    let routes = routes
         .merge(openapi::routes())
         .merge(aliases::routes())
         .fallback(web::asset)
@@ -26,5 +28,9 @@ pub fn router(app: App) -> Router {
         .layer(RequestBodyTimeoutLayer::new(connections::BODY))
         .layer(CatchPanicLayer::custom(|_: Box<dyn std::any::Any + Send>| ApiError::panicked()))
         .layer(middleware::from_fn_with_state(app.clone(), guard::guard))
-        .with_state(app)
+        .with_state(app);
+    match metrics {
+        Some(metrics) => routes.layer(middleware::from_fn_with_state(metrics, counted)),
+        None => routes,
+    }
 }

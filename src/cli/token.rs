@@ -27,7 +27,7 @@ enum TokenCommand {
     /// Make a token and print it. It is shown only now.
     Add {
         /// What the token can do. ask: use the OpenAI API below /v1 and the MCP server at /mcp. read: only read over
-        /// /mcp. tools: what ask can, and call the tools over /mcp that `mcp_server` in config.yml names.
+        /// /mcp. tools: what ask can, and call the tools over /mcp that `mcp_server` in config.yml names. metrics: read /metrics.
         #[arg(long, value_enum)]
         scope: Scope,
         /// What it is for.
@@ -48,6 +48,7 @@ enum Scope {
     Ask,
     Read,
     Tools,
+    Metrics,
 }
 
 impl From<Scope> for ApiTokenScope {
@@ -56,6 +57,7 @@ impl From<Scope> for ApiTokenScope {
             Scope::Ask => Self::Ask,
             Scope::Read => Self::Read,
             Scope::Tools => Self::Tools,
+            Scope::Metrics => Self::Metrics,
         }
     }
 }
@@ -78,7 +80,7 @@ pub fn run(arguments: TokenArguments) -> anyhow::Result<ExitCode> {
         TokenCommand::List => {
             for token in tokens.list()? {
                 say!(
-                    "{:<10} {:<5} {} {}",
+                    "{:<10} {:<7} {} {}",
                     token.id,
                     token.scope,
                     clock::rfc3339(token.created_at),

@@ -1,8 +1,10 @@
 //! Keeps one session consistent in memory, on disk and for its subscribers. The order is always journal, fold, publish.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::hub::{Hub, PublishedItem};
+use super::metrics::WorkMeter;
 use super::{EngineError, Tenant};
 use crate::clock;
 use crate::domain::{Event, Fact, Session, SessionId};
@@ -21,6 +23,10 @@ pub struct Ledger {
     version: Option<RecordVersion>,
     /// The session was adopted from a file of another program, which still has other content: save it before appending.
     unsaved: bool,
+    /// `None` unless figures are counted.
+    meter: Option<WorkMeter>,
+    /// Where facts become durable, as figures say it.
+    store: &'static str,
 }
 
 /// Whether the session's file is still the one last read or written.
@@ -46,6 +52,8 @@ impl Ledger {
             hub,
             version: loaded.version,
             unsaved: loaded.unsaved,
+            meter: tenant.runtime.metrics.clone().map(|metrics| WorkMeter::new(metrics, tenant.runtime.models.clone())),
+            store: if tenant.home.is_in_database() { "postgres" } else { "files" },
         }
     }
 
@@ -71,7 +79,12 @@ impl Ledger {
             self.renew().await?;
         }
         let fact = self.next_fact(event);
+        let since = Instant::now();
         self.writer.append(std::slice::from_ref(&fact), Durability::Synced).await?;
+        if let Some(meter) = &mut self.meter {
+            meter.metrics().committed(self.store, since.elapsed());
+            meter.observe(&fact.event);
+        }
         Arc::make_mut(&mut self.session).apply_fact(&fact);
         Ok(fact.event)
     }
@@ -89,6 +102,7 @@ impl Ledger {
 
     async fn append(&mut self, event: Event) {
         let fact = self.next_fact(event);
+        self.measure(&fact.event);
         match self.writer.append(std::slice::from_ref(&fact), Durability::Buffered).await {
             Ok(()) => Arc::make_mut(&mut self.session).apply_fact(&fact),
             // The event stays in memory, so the next snapshot contains it.
@@ -101,8 +115,15 @@ impl Ledger {
 
     /// Folds an event and publishes it without journaling; a later fact repeats it.
     pub fn preview(&mut self, event: Event) {
+        self.measure(&event);
         Arc::make_mut(&mut self.session).apply(&event, clock::now());
         self.publish(PublishedItem::Event(event));
+    }
+
+    fn measure(&mut self, event: &Event) {
+        if let Some(meter) = &mut self.meter {
+            meter.observe(event);
+        }
     }
 
     pub fn publish(&mut self, what: PublishedItem) {

@@ -30,6 +30,7 @@ pub mod local_model;
 pub mod mcp;
 mod mcp_offers;
 mod memory_mode;
+pub mod metrics;
 pub mod model_status;
 pub mod models;
 mod next_request;

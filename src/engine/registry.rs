@@ -11,13 +11,14 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::command_access::HomeOwner;
+use super::metrics::{IndexSize, Snapshot};
 use super::runtime::Runtime;
 use super::sharing::Sharing;
 use super::tenant::{Tenant, TenantHome};
 use super::{Engine, EngineError, blocking, starter};
 use crate::agent::AdminLimits;
-use crate::cluster::Cluster;
-use crate::domain::{AccountId, UsageLimits};
+use crate::cluster::{Cluster, Standing};
+use crate::domain::{AccountId, Root, UsageLimits};
 use crate::store::{Home, SharedProjects, StoreError, is_unused};
 
 /// Idle time after which a tenant is closed.
@@ -258,6 +259,34 @@ impl TenantRegistry {
             Homes::Cluster(cluster) => (cluster.standing() == Standing::Fenced).then_some("database_unreachable"),
             Homes::Each { .. } => None,
         }
+    }
+
+    /// Returns the state of the server, for monitoring.
+    ///
+    /// # Errors
+    /// Returns an error if the server is stopping.
+    pub async fn snapshot(&self) -> Result<Snapshot, EngineError> {
+        let engines = self.in_memory();
+        let mut now = Snapshot { homes: engines.len(), ..Snapshot::default() };
+        for engine in &engines {
+            let tenant = engine.tenant();
+            now.works += tenant.runs.list().len();
+            now.sessions += engine.live_sessions().await;
+            now.approvals += tenant.approvals.list().len();
+        }
+        now.indexes = blocking(move || {
+            let mut sizes = [Root::Memory, Root::Knowledge].map(|root| IndexSize::of(&root));
+            for tenant in engines.iter().map(|engine| engine.tenant()) {
+                for (size, library) in sizes.iter_mut().zip([&tenant.memory, &tenant.knowledge]) {
+                    let overview = library.overview();
+                    size.files += overview.files.len();
+                    size.bytes += overview.bytes_on_disk;
+                }
+            }
+            Ok(sizes)
+        })
+        .await?;
+        Ok(now)
     }
 
     /// Returns the tenants that are in memory.

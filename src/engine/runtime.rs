@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use super::catalogue::ModelCatalogue;
 use super::embedder::Embedders;
 use super::local_model::{LocalModel, LocalModelFiles};
+use super::metrics::Metrics;
 use super::models::EMBEDDED;
 use super::projects::MAX_UPLOADS;
 use super::server_settings::ConfigFile;
@@ -35,6 +36,8 @@ pub struct Runtime {
     pub embedders: Arc<Embedders>,
     pub tokens: Arc<Counter>,
     pub models: Arc<ModelCatalogue>,
+    /// `None` unless `metrics` in config.yml is on.
+    pub metrics: Option<Arc<Metrics>>,
     /// The port this server listens on. No tool may connect to it.
     pub own_port: u16,
     /// The home of the server, whose config.yml and `.env` configure it.
@@ -66,6 +69,7 @@ impl Runtime {
             tokens: Arc::new(Counter::new()),
             models: Arc::new(ModelCatalogue::new(embedded_model(&config, home, &sandbox))),
             sandbox,
+            metrics: config.metrics.then(Arc::default),
             host_names: Arc::new(RwLock::new(config.host_names.clone())),
             config: RwLock::new(Arc::new(config)),
             config_file: RwLock::default(),
@@ -96,6 +100,7 @@ impl Runtime {
         config.sandbox = old.sandbox;
         config.token.clone_from(&old.token);
         config.tls.clone_from(&old.tls);
+        config.metrics = old.metrics;
         // Who may make an account changes at once; who uses the server, and how they sign in, after a restart.
         let PeopleConfig { registration, own_providers, own_provider_hosts, .. } = config.people;
         config.people = PeopleConfig { registration, own_providers, own_provider_hosts, ..old.people.clone() };

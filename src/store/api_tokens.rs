@@ -47,6 +47,8 @@ pub enum ApiTokenScope {
     Read,
     /// What `Ask` can do, and call tools over `/mcp` (`mcp_server` in config.yml).
     Tools,
+    /// Read `/metrics`, and nothing else.
+    Metrics,
 }
 
 impl ApiTokenScope {
@@ -55,11 +57,12 @@ impl ApiTokenScope {
             Self::Ask => "ask",
             Self::Read => "read",
             Self::Tools => "tools",
+            Self::Metrics => "metrics",
         }
     }
 
     fn parse(name: &str) -> Option<Self> {
-        [Self::Ask, Self::Read, Self::Tools].into_iter().find(|scope| scope.name() == name)
+        [Self::Ask, Self::Read, Self::Tools, Self::Metrics].into_iter().find(|scope| scope.name() == name)
     }
 }
 

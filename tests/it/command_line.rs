@@ -329,7 +329,7 @@ async fn printed_openapi_equals_served_one() {
     for path in printed["paths"].as_object().unwrap().keys() {
         let is_api = ["/api/", "/v1/", "/.well-known/"].iter().any(|api| path.starts_with(api));
         assert!(
-            is_api || ["/health", "/mcp", "/oauth/client.json", "/ready", "/ws"].contains(&path.as_str()),
+            is_api || ["/health", "/mcp", "/metrics", "/oauth/client.json", "/ready", "/ws"].contains(&path.as_str()),
             "{path}"
         );
     }

@@ -81,6 +81,7 @@ mod mcp_subscriptions;
 mod mcp_switches;
 mod mcp_tasks;
 mod member_commands;
+mod metrics;
 mod models;
 mod moving;
 mod nth_failure;

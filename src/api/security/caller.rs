@@ -204,7 +204,7 @@ impl Caller {
     /// Returns `read_only_token` if it can only read.
     pub fn require_change(&self) -> Result<(), ApiError> {
         let may_change = match &self.proof {
-            Proof::ApiToken(_, scope) => *scope != ApiTokenScope::Read,
+            Proof::ApiToken(_, scope) => !matches!(scope, ApiTokenScope::Read | ApiTokenScope::Metrics),
             proof => proof.credential().is_none_or(Credential::may_change),
         };
         if may_change { Ok(()) } else { Err(ApiError::read_only_token()) }

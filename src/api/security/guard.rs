@@ -14,6 +14,7 @@ use crate::api::error::ApiError;
 use crate::api::forwarding::{FORWARDED, Forwarded, Passed};
 use crate::api::mcp::authentication::{PROTECTED_RESOURCE, PROTECTED_RESOURCE_OF_MCP, challenge, with_challenge};
 use crate::api::mcp_servers::{CALLBACK_PATH, CLIENT_PATH};
+use crate::api::metrics::METRICS_PATH;
 use crate::api::openai::error::openai_error;
 use crate::api::rejection::normalize_error_response;
 use crate::api::security::access::{CookieDigest, Credentials};
@@ -22,7 +23,7 @@ use crate::api::security::caller::{Identity, Proof};
 use crate::api::security::client::{Client, Peer};
 use crate::api::security::origin;
 use crate::api::security::person::Person;
-use crate::api::security::program::{ProgramDoor, program, shows_api_token};
+use crate::api::security::program::{ProgramDoor, monitor, program, shows_api_token};
 use crate::api::security::proxy_user::ProxyUser;
 use crate::api::status::ready::READY_PATH;
 use crate::domain::Account;
@@ -131,6 +132,9 @@ fn check(app: &App, request: &Request) -> Result<Option<Identity>, ApiError> {
     let headers = request.headers();
     if let Some(door) = ProgramDoor::of(request.uri().path()) {
         return program(app, request, door).map(Some);
+    }
+    if app.people.is_none() && shows_api_token(headers) && request.uri().path() == METRICS_PATH && reads(request) {
+        return monitor(app, request).map(Some);
     }
     if app.people.is_none() && shows_api_token(headers) {
         return Err(ApiError::ask_token());

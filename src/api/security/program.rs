@@ -65,11 +65,26 @@ pub fn program(app: &App, request: &Request, door: ProgramDoor) -> Result<Identi
     let known = app.access.api_token(bearer, source(app, request)).map_err(ApiError::too_many_tries)?;
     match known {
         Some(ApiCredential::Server) => Ok(owner(Proof::Server)),
+        Some(ApiCredential::Token(_, ApiTokenScope::Metrics)) => Err(door.no_token()),
         Some(ApiCredential::Token(_, ApiTokenScope::Read)) if door == ProgramDoor::OpenAi => {
             Err(ApiError::read_only_token())
         }
         Some(ApiCredential::Token(id, scope)) => Ok(owner(Proof::ApiToken(id, scope))),
         None => Err(door.no_token()),
+    }
+}
+
+/// Identifies a program that reads the figures of a single-person server with a token for nothing else.
+pub fn monitor(app: &App, request: &Request) -> Result<Identity, ApiError> {
+    let mut given = request.headers().get_all(header::AUTHORIZATION).iter();
+    let token = match (given.next().and_then(|value| value.to_str().ok()), given.next()) {
+        (Some(value), None) => value.strip_prefix("Bearer ").unwrap_or_default(),
+        _ => return Err(ApiError::signed_out()),
+    };
+    match app.access.api_token(token, source(app, request)).map_err(ApiError::too_many_tries)? {
+        Some(ApiCredential::Token(id, scope @ ApiTokenScope::Metrics)) => Ok(owner(Proof::ApiToken(id, scope))),
+        Some(ApiCredential::Token(..)) => Err(ApiError::ask_token()),
+        Some(ApiCredential::Server) | None => Err(ApiError::signed_out()),
     }
 }
 

@@ -25,6 +25,11 @@ impl Home {
         self.replica().filter(is_of_member).map(|replica| replica.rows.lost().clone())
     }
 
+    /// Whether the truth of the home is a database.
+    pub fn is_in_database(&self) -> bool {
+        self.replica().is_some()
+    }
+
     /// Returns the code of why the database behind the home cannot be used now; `None` if it can, or if there is none.
     pub async fn database_problem(&self) -> Option<&'static str> {
         let replica = self.replica()?;
