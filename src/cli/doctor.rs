@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{doctor_mcp, load_config};
+use super::{doctor_mcp, doctor_server, load_config};
 use crate::config::{ConfiguredEndpoint, EmbeddingSource, LocalModel, known_variables};
 use crate::domain::Root;
 use crate::prompt::system::prompt_files;
 use crate::provider::find_local;
 use crate::sandbox::{self, COMMAND_MEMORY, Exit, Job, Network, Sandbox, SandboxConfig};
 
+/// Prints what is configured and what is missing. The exit code is 1 if the server could not start, or could lose something.
 pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     say!("home       {}", home.display());
     if !home.join("workspace").is_dir() {
@@ -61,10 +62,12 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
             Some(obstacle) => say!("people     commands are left out: {obstacle}"),
         }
     }
+    let findings = runtime.block_on(doctor_server::checked(home, &config));
+    findings.lines.iter().for_each(|line| say!("{line}"));
     for warning in &config.warnings {
         say!("warning    {warning}");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if findings.is_bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Runs a command that does nothing, in a folder created for it, and describes the result.

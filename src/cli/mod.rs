@@ -13,6 +13,7 @@ mod backup;
 mod db;
 mod doctor;
 mod doctor_mcp;
+mod doctor_server;
 mod eval;
 mod init;
 mod kit;

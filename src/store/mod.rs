@@ -21,6 +21,7 @@ mod captured;
 mod chain;
 mod changes;
 mod deleted_projects;
+mod disk_space;
 mod error;
 mod fence;
 mod files;
@@ -107,6 +108,7 @@ pub use capture::{
 pub use captured::{AppliedChanges, CapturedCall, CapturedEntry, Unkept, captured_entries};
 pub use chain::Chain;
 pub use changes::{ChangeSet, FileChange, FileMode, FileState, RecordGap, RecordedChange, RecordedChanges};
+pub use disk_space::DiskSpace;
 pub use error::{NotKeptFile, NotKeptReason, StoreError, not_kept};
 pub use fence::Claim;
 pub use files::{Expect, OpenedFile, TextFile, etag};
@@ -127,9 +129,9 @@ pub use own_providers::{OwnKey, OwnProvider, OwnProviderChange, OwnProviderRefus
 pub use person_move::{MoveFromAccount, MoveToAccount, ServerText, complete_move};
 pub use pictures::picture_hash;
 pub use postgres::{
-    AppliedMigration, BadAddress, Beat, Claimant, ClusterRows, Database, DatabaseAddress, DatabaseError, DatabaseInfo,
-    DatabaseLogin, HomeOwnerRow, Joined, LossPolicy, NewServer, OWN_HOME, OtherServer, SchemaState, ServerLoad,
-    ServerRow, latest_version,
+    AppliedMigration, BadAddress, Beat, Checkup, Claimant, ClusterRows, Database, DatabaseAddress, DatabaseError, DatabaseInfo,
+    DatabaseLogin, HomeOwnerRow, Joined, LossPolicy, NewServer, OWN_HOME, OtherServer, SchemaState, ServerLoad, ServerRow,
+    latest_version,
 };
 pub use project_folder::FolderChange;
 pub use project_listing::{ListedAt, ListedEntry, ListedKind, ProjectListing};

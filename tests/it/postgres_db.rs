@@ -375,3 +375,26 @@ async fn postgres_home_needs_a_word_that_data_can_be_lost() {
 async fn serve(world: &World) -> Said {
     Said::of(&world.run(&["serve", "--port", "0", "--home", world.home().to_str().unwrap()]).await)
 }
+
+#[tokio::test]
+async fn doctor_looks_at_the_database_and_the_machine() {
+    let Some(server) = postgres().await else { return };
+    let database = server.database().await;
+    let world = home_at(&database.url("")).await;
+    world.write("config.yml", "find_local_models: false\nstore: {postgres: '${DATABASE_URL}', experimental: true}\n");
+    let doctor = async || Said::of(&world.run(&["doctor", "--home", world.home().to_str().unwrap()]).await);
+    let before = doctor().await;
+    assert!(before.code == 1 && before.out.contains("problem    its tables have version 0"), "{}", before.out);
+    assert_eq!(db(&world, "migrate").await.code, 0);
+    let good = doctor().await;
+    assert_eq!(good.code, 0, "{}{}", good.out, good.err);
+    for line in ["database   PostgreSQL ", "a commit takes ", "pgvector   ", "disk       ", "limits     "] {
+        assert!(good.out.contains(line), "{line} is not in {}", good.out);
+    }
+    world.write(
+        "config.yml",
+        "find_local_models: false\nstore: {postgres: 'postgres://u:p@127.0.0.1:1/x', experimental: true}\n",
+    );
+    let gone = doctor().await;
+    assert!(gone.code == 1 && gone.out.contains("problem    database_unreachable: "), "{}", gone.out);
+}

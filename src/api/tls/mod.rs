@@ -40,6 +40,7 @@ pub struct Tls {
     /// The stamps of the files that were read last, whether they could be used or not. Held while they are read.
     seen: Mutex<Stamps>,
     handshakes: Handshakes,
+    valid_until: i64,
 }
 
 /// A connection after its first bytes.
@@ -66,13 +67,19 @@ impl Tls {
         let seen = files.stamps();
         let pair = files.read(&provider)?;
         warn(&files, &pair);
+        let valid_until = pair.valid_until;
         let current = Arc::new(Current(RwLock::new(Arc::new(pair.key))));
         let versions = ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions();
         let versions = versions.map_err(|_| TlsUnusable::UnsupportedKey(files.key.clone()))?;
         let mut config = versions.with_no_client_auth().with_cert_resolver(current.clone());
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let (acceptor, handshakes) = (TlsAcceptor::from(Arc::new(config)), Handshakes::default());
-        Ok(Self { files, provider, acceptor, current, seen: Mutex::new(seen), handshakes })
+        Ok(Self { files, provider, acceptor, current, seen: Mutex::new(seen), handshakes, valid_until })
+    }
+
+    /// Returns when the certificate that was there at the start expires, in Unix seconds.
+    pub fn valid_until(&self) -> i64 {
+        self.valid_until
     }
 
     /// Does the handshake of a new connection; `None` if it failed or took too long.

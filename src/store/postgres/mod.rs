@@ -3,6 +3,7 @@
 //! This is the only module that talks to a database server. Its functions are `async`; nothing here blocks.
 
 mod address;
+mod checkup;
 mod claim;
 mod connection;
 mod error;
@@ -14,6 +15,7 @@ mod stored_home;
 mod tls;
 
 pub use address::{BadAddress, DatabaseAddress, DatabaseLogin};
+pub use checkup::Checkup;
 pub use claim::{Claimant, FoundHome};
 pub use connection::{Database, DatabaseInfo, LossPolicy};
 pub use error::DatabaseError;
