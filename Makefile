@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder embedder-e5 test test-build test-rust test-frontend test-model test-e5 bench fuzz kills cluster cluster-faults everyday thorough soak interop eval eval-cross release fmt lint openapi
+.PHONY: help run build frontend model embedder embedder-e5 test test-build test-rust test-frontend test-model test-e5 bench fuzz kills cluster cluster-faults everyday thorough soak interop eval eval-cross processors release fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -131,6 +131,16 @@ eval: build ## Measure retrieval on the data sets of an evaluation kit: make eva
 eval-cross: build ## Measure retrieval on questions asked in another language than the notes
 	rm -rf "$(TARGET)/eval-cross" && cp -r eval/cross-language "$(TARGET)/eval-cross"
 	$(TARGET)/release/miniclaw eval --home "$(TARGET)/eval-cross"
+
+# QEMU emulates the instructions of Haswell (AVX2, no AVX-512) and of Nehalem (neither).
+ON := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER
+COMPARED := cargo test --locked --test processors -- --nocapture
+
+processors: embedder ## Compare what searches find on this processor and on emulated ones
+	@scripts/install-tools.sh processors
+	MINICLAW_MODELS="$(MODELS_DIR)" $(COMPARED)
+	MINICLAW_MODELS="$(MODELS_DIR)" $(ON)="qemu-x86_64-static -cpu Haswell" $(COMPARED)
+	MINICLAW_MODELS="$(MODELS_DIR)" $(ON)="qemu-x86_64-static -cpu Nehalem" $(COMPARED)
 
 # Measures a copy, because building the driver overwrites the binary with one that has tokio's test features.
 bench: build ## Run the benchmarks and write docs/benchmarks.md

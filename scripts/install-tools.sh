@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the missing tools of a step: `model` (a C++ compiler for llama.cpp), `browser` (for UI tests), `disk`
 # (for tests of power cuts and disk errors), `sandbox` (the commands of the sandbox's everyday jobs, and
-# bubblewrap for level strict), `postgres` (PostgreSQL with pgvector, in target/tools/postgres) or `cluster` (that, with
-# HAProxy and PgBouncer, for several servers).
+# bubblewrap for level strict), `processors` (emulators of other processors), `postgres` (PostgreSQL with pgvector, in
+# target/tools/postgres) or `cluster` (that, with HAProxy and PgBouncer, for several servers).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PATH:/usr/sbin:/sbin" # Debian keeps servers and mkfs there.
@@ -27,6 +27,9 @@ case "${1:-}" in
     fc-list 2>/dev/null | grep -qi 'CJK' || missing+=(fonts-noto-cjk fontconfig)
     need python3 python3
     need git git
+    ;;
+  processors)
+    need qemu-x86_64-static qemu-user-static
     ;;
   disk)
     # Power cuts on file systems created by the tests, and failing system calls.
