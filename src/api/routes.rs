@@ -173,6 +173,7 @@ pub fn add_all(routes: &mut impl Routes) {
     route!(routes, sessions::rewind::rewind);
     route!(routes, sessions::taint::clear);
     route!(routes, sessions::session::messages);
+    route!(routes, sessions::cited::cited);
     route!(routes, chat::sending::say);
     route!(routes, sessions::history::history);
     route!(routes, sessions::operations::operations);

@@ -104,6 +104,9 @@ export const excludeFromRecall = (id: string) =>
   dataOf(api.PUT('/api/sessions/{id}/not-for-recall', { params: of(id) }))
 export const includeInRecall = (id: string) =>
   asPage(header => api.DELETE('/api/sessions/{id}/not-for-recall', { params: { header, ...of(id) } }))
+/** A message with what was said around it, also one that a summary replaces or that is on another branch. */
+export const readCited = (id: string, of: string) =>
+  dataOf(api.GET('/api/sessions/{id}/messages/{message_id}', message(id, of)))
 export const listCompacted = (id: string) =>
   dataOf(api.GET('/api/sessions/{id}/compacted', { params: of(id) })).then(r => r.compacted)
 export const readCompacted = (id: string, name: string) =>

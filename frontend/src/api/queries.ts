@@ -40,6 +40,7 @@ import {
   listTrash,
   type NewChoice,
   previewUndo,
+  readCited,
   readCompacted,
   readFile,
   readRetrieved,
@@ -165,6 +166,15 @@ export const useCompactedParts = (id: string) =>
   useQuery({ queryKey: keys.compacted(id), queryFn: () => listCompacted(id), staleTime: 0 })
 export const useCompactedMessages = (id: string, name: string) =>
   useQuery({ queryKey: [...keys.compacted(id), name], queryFn: () => readCompacted(id, name) })
+/** A message that the open conversation does not show; asks for nothing while that is not known. */
+export const useCited = (id: string | null, message: string | null) =>
+  useQuery({
+    queryKey: [...keys.compacted(id ?? ''), 'cited', message],
+    queryFn: id !== null && message !== null ? () => readCited(id, message) : skipToken,
+    staleTime: 0,
+    gcTime: 0,
+    retry: false,
+  })
 /** All files of a root. */
 export const useFiles = (root: Root, enabled: boolean) =>
   useQuery({ queryKey: keys.root(root), queryFn: () => listFiles(root), enabled })

@@ -2623,6 +2623,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions/{id}/messages/{message_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns a message with what was said around it, also if a summary replaces it or it is on another branch. A deleted message is
+         *     not found.
+         */
+        get: operations["sessions_cited"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions/{id}/messages/{message_id}/pin": {
         parameters: {
             query?: never;
@@ -3979,6 +3999,14 @@ export interface components {
             /** @description Whether it is excluded from recall: no search in conversations finds it. */
             not_for_recall?: boolean;
         };
+        CitedMessage: {
+            position: components["schemas"]["MessagePosition"];
+            /** @description The message and those around it, in order. Long ones around it are left out, with those beyond them. */
+            messages: components["schemas"]["Message"][];
+            /** @description 0-based index of the message among these. */
+            index: number;
+            branch?: components["schemas"]["BranchPoint"] | null;
+        };
         /** @description A client of authorization servers, with the names of RFC 7591. */
         ClientMetadata: {
             client_id: string;
@@ -4162,6 +4190,24 @@ export interface components {
             project_id?: string | null;
             /** @description `false`: the model is offered no tools for this answer, also when it is continued or regenerated. */
             tools_enabled?: boolean | null;
+        };
+        /** @description The search in past conversations. */
+        ConversationsStatus: {
+            state: components["schemas"]["IndexState"];
+            /** Format: int32 */
+            chunks: number;
+            /**
+             * Format: int32
+             * @description Number of chunks that have a vector.
+             */
+            embedded: number;
+            /**
+             * @description Whether they are searched by words alone, because the embedding model is a service beyond this machine and
+             *     `embedding.conversations` in config.yml is not `true`.
+             */
+            words_only: boolean;
+            /** Format: int64 */
+            bytes_on_disk: number;
         };
         /** @description An amount of money. */
         Cost: {
@@ -6362,6 +6408,11 @@ export interface components {
                 [key: string]: string;
             };
         };
+        /**
+         * @description Where a message of a session is.
+         * @enum {string}
+         */
+        MessagePosition: "current" | "compacted" | "branch";
         MessageReceipt: {
             session_id: string;
             /** @description The work that the message begins. With `state: denied`, the work under way. */
@@ -7531,6 +7582,7 @@ export interface components {
         };
         RetrievalStatus: {
             folders: components["schemas"]["FolderStatus"][];
+            conversations: components["schemas"]["ConversationsStatus"];
             model: components["schemas"]["EmbeddingModel"];
         };
         RetrievalTests: {
@@ -8628,7 +8680,7 @@ export interface components {
             name: string;
         };
         /** @enum {string} */
-        WeightReason: "balanced" | "no_model" | "embedding" | "embedding_failed" | "unknown_language" | "identifier" | "quoted" | "asked";
+        WeightReason: "balanced" | "no_model" | "embedding" | "embedding_failed" | "withheld" | "unknown_language" | "identifier" | "quoted" | "asked";
         /** @description The weight of each retriever, and the reason for the weights. */
         Weights: {
             /** Format: double */
@@ -14555,7 +14607,7 @@ export interface operations {
         parameters: {
             query: {
                 query: string;
-                /** @description `knowledge` (default) or `memory`. */
+                /** @description `knowledge` (default), `memory` or `conversations`: what was said in past conversations, without near misses. */
                 folder?: string;
                 /** @description Number of hits; 3 if absent, at most 100. */
                 k?: number;
@@ -15688,6 +15740,37 @@ export interface operations {
                 };
             };
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    sessions_cited: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                /** @description its id; `m` and its index if it has none */
+                message_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CitedMessage"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -50,3 +50,17 @@ export function quoteIn(output: string, { session, message }: MessagePlace): str
     .map(line => line.slice(2))
     .join('\n')
 }
+
+/** The messages that a text cites, the first of each conversation, in the order of the text. */
+export function citedIn(text: string): MessagePlace[] {
+  const first = new Map<string, MessagePlace>()
+  for (const [, session, message] of text.matchAll(new RegExp(MESSAGE_CITATION, 'g')))
+    if (session && message && !first.has(session)) first.set(session, { session, message })
+  return [...first.values()]
+}
+
+/** The words that a passage of a conversation quotes, without the places and speakers between them, which the model reads. */
+export function quotedIn(passage: string): string {
+  const quoted = passage.split('\n').filter(line => line.startsWith('> '))
+  return quoted.length > 0 ? quoted.map(line => line.slice(2)).join('\n') : passage
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { hrefOfMessage, messageOf, quoteIn, wordsFound } from '@/lib/messageCitation'
+import { citedIn, hrefOfMessage, messageOf, quotedIn, quoteIn, wordsFound } from '@/lib/messageCitation'
 
 describe('the place of a message', () => {
   it('is the source of a hit in a conversation, and never that of a file', () => {
@@ -36,5 +36,23 @@ describe('a quotation in the output of a search', () => {
     expect(quoteIn(output, { session: 'old', message: 'q1' })).toBe('My landlord\nis Zelnik.')
     expect(quoteIn(output, { session: 'old', message: 'a1' })).toBe('Noted.')
     expect(quoteIn(output, { session: 'old', message: 'a2' })).toBeNull()
+  })
+})
+
+describe('what an answer cites', () => {
+  const id = (n: number) => `01a22139-7906-7700-b54a-00000000000${n}`
+
+  it('is the first message of each conversation', () => {
+    const text = `One [a:${id(1)}], two [b:m3] and [a:${id(2)}], not [c:d] or [memory/a.md:1].`
+    expect(citedIn(text)).toEqual([
+      { session: 'a', message: id(1) },
+      { session: 'b', message: 'm3' },
+    ])
+    expect(citedIn('')).toEqual([])
+  })
+
+  it('is shown without the marks that the model reads', () => {
+    expect(quotedIn('[a:m1] user, 2026\n> One\n> two\n[a:m2] assistant\n> Three')).toBe('One\ntwo\nThree')
+    expect(quotedIn('Plain words')).toBe('Plain words')
   })
 })

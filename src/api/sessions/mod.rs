@@ -2,6 +2,7 @@
 
 pub mod archive;
 pub mod changes;
+pub mod cited;
 pub mod compacted;
 pub mod compress;
 pub mod deleted;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::caller::Caller;
-use crate::domain::{Session, SessionId};
+use crate::domain::{Branch, Session, SessionId};
 
 #[derive(Deserialize, utoipa::ToSchema)]
 pub struct RewindRequest {
@@ -52,12 +52,14 @@ pub async fn rewind(
 }
 
 pub fn points(session: &Session) -> Vec<BranchPoint> {
-    let named = session.branches.iter().filter_map(|branch| {
-        Some(BranchPoint {
-            message_id: branch.id()?.to_owned(),
-            after: branch.after.clone(),
-            created_at: branch.messages.first()?.created_at,
-        })
-    });
-    named.collect()
+    session.branches.iter().filter_map(point).collect()
+}
+
+/// Returns a branch as its name and its place; `None` if it has no name.
+pub fn point(branch: &Branch) -> Option<BranchPoint> {
+    Some(BranchPoint {
+        message_id: branch.id()?.to_owned(),
+        after: branch.after.clone(),
+        created_at: branch.messages.first()?.created_at,
+    })
 }

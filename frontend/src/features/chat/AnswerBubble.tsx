@@ -1,10 +1,12 @@
 import { GitBranch, ListTree, MessageSquareOff, RefreshCw, ScanSearch } from 'lucide-react'
 import { memo } from 'react'
 import { useHint } from '@/app/hint'
+import { onDemand } from '@/components/onDemand'
 import { IconButton } from '@/components/ui/Button'
 import { CopyingButton, useCopy } from '@/components/ui/CopyButton'
 import { cn } from '@/lib/cn'
 import { useT } from '@/lib/i18n'
+import { citedIn } from '@/lib/messageCitation'
 import { useMounted } from '@/lib/mounted'
 import { openDialog } from '@/stores/ui'
 import type { Activity, AssistantEntry, Segment } from '@/thread/model'
@@ -40,6 +42,8 @@ interface Props {
   onPin: (id: string, pinned: boolean) => void
 }
 
+const CitedConversations = onDemand(() => import('./CitedConversations'))
+
 /** The chain of a call that the model is still writing. */
 const NO_STEPS: Segment = { kind: 'tools', steps: [] }
 
@@ -70,6 +74,7 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
   const segments =
     writing && entry.segments.at(-1)?.kind !== 'tools' ? [...entry.segments, NO_STEPS] : entry.segments
   const last = segments.length - 1
+  const cited = running ? [] : citedIn(plainText(entry))
   return (
     <>
       <div
@@ -92,6 +97,7 @@ export const AnswerBubble = memo(function AnswerBubble(props: Props) {
         {running && !writing && (activity || isQuiet(entry)) && (
           <StatusLine activity={activity} since={since} />
         )}
+        {!running && cited.length > 0 && <CitedConversations places={cited} />}
         {!withdrawn && (
           <ChangedFiles
             changes={changesOf(entry)}

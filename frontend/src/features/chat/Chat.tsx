@@ -10,11 +10,15 @@ import { useRequestSize } from '@/features/context/useRequestSize'
 import { type Translate, useT } from '@/lib/i18n'
 import { type Outgoing, waiting } from '@/stores/live'
 import { useUi } from '@/stores/ui'
+import { branchesAt } from '@/thread/branches'
 import { type Loaded, shownThread } from '@/thread/loaded'
+import type { Thread } from '@/thread/model'
+import { entryOf } from '@/thread/places'
 import { type Blocked, Composer } from './Composer'
 import { EmptyState } from './EmptyState'
 import { type RowActions, rowsOf } from './rows'
 import { type Row, Transcript } from './Transcript'
+import type { Cited } from './useTarget'
 
 const LeftOutLine = onDemand(() => import('@/features/context/LeftOutLine'))
 const NearlyFullNote = onDemand(() => import('@/features/context/NearlyFullNote'))
@@ -24,6 +28,7 @@ const Queue = onDemand(() => import('@/features/queue/Queue'))
 const PlanNote = onDemand(() => import('@/features/permission/PlanNote'))
 const TaintNote = onDemand(() => import('./TaintNote'))
 const LeftOutNote = onDemand(() => import('@/features/context/LeftOutNote'))
+const CitedMessages = onDemand(() => import('./CitedMessages'))
 
 interface Props {
   /** Null for a chat that has no session yet. */
@@ -33,6 +38,8 @@ interface Props {
   actions: RowActions
   /** The row to show and mark. */
   target: string | null
+  /** A message that the conversation does not show. */
+  cited: Cited | null
   /** The search words that led to that row, if any. */
   sought: string
   input: RefObject<HTMLTextAreaElement | null>
@@ -61,6 +68,7 @@ export function Chat(props: Props) {
     outbox,
     actions,
     target,
+    cited,
     sought,
     input,
     draft,
@@ -87,7 +95,7 @@ export function Chat(props: Props) {
   return (
     <DropZone words={t('attachHere')} className="flex-1" onFiles={attaching.onFiles}>
       <Conversation
-        {...{ sessionId, loaded, outbox, actions, target, sought, first, size }}
+        {...{ sessionId, loaded, outbox, actions, target, cited, sought, first, size }}
         onPick={blocked === null ? onSend : onDraft}
       />
       {/* Above the other notes, which then stay where they are when the size arrives. */}
@@ -142,21 +150,50 @@ function withLeftOut(rows: Row[], size: TokenCount | null, t: Translate): Row[] 
   return [...rows.slice(0, at), line, ...rows.slice(at)]
 }
 
+/** Key of the row of a cited message that the conversation does not show. */
+export const CITED = 'cited'
+
+interface CitedIn {
+  thread: Thread
+  cited: Cited
+  actions: RowActions
+}
+
+/** Puts a cited message below the summary that replaces it, or below the message that its branch follows. */
+function withCited(rows: Row[], { thread, cited, actions }: CitedIn, t: Translate): Row[] {
+  const { message, words } = cited
+  const { branch } = message
+  const above = branch ? branch.after && entryOf(thread, branch.after) : 'summary'
+  const at = rows.findIndex(row => row.key === above) + 1
+  const from = thread.entries.find((_, i) => branch && branchesAt(thread, i).includes(branch.message_id))
+  const onSwitch =
+    branch && from && thread.running === null
+      ? () => actions.onSwitchBranch(from.id, branch.message_id)
+      : null
+  const body = <CitedMessages {...{ sessionId: thread.sessionId, cited: message, words, onSwitch }} />
+  const row = { key: CITED, label: t('citedLabel'), estimate: 320, body }
+  return [...rows.slice(0, at), row, ...rows.slice(at)]
+}
+
 type ConversationProps = Pick<
   Props,
-  'sessionId' | 'loaded' | 'outbox' | 'actions' | 'target' | 'sought' | 'first'
+  'sessionId' | 'loaded' | 'outbox' | 'actions' | 'target' | 'cited' | 'sought' | 'first'
 > & {
   onPick: (text: string) => void
   size: TokenCount | null
 }
 
 function Conversation(props: ConversationProps) {
-  const { sessionId, loaded, outbox, actions, target, sought, first, size, onPick } = props
+  const { sessionId, loaded, outbox, actions, target, cited, sought, first, size, onPick } = props
   const t = useT()
   const thread = shownThread(loaded)
   const outgoing = useMemo(() => waiting(outbox, thread), [outbox, thread])
   const all = useMemo(() => rowsOf(thread, outgoing, actions, t), [thread, outgoing, actions, t])
-  const rows = useMemo(() => withLeftOut(all, size, t), [all, size, t])
+  const sent = useMemo(() => withLeftOut(all, size, t), [all, size, t])
+  const rows = useMemo(
+    () => (thread && cited ? withCited(sent, { thread, cited, actions }, t) : sent),
+    [sent, thread, cited, actions, t],
+  )
   if (rows.length > 0)
     return (
       <Transcript

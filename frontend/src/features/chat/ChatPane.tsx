@@ -21,7 +21,7 @@ import { isHeld, useConnection, useLive } from '@/stores/live'
 import { useUi } from '@/stores/ui'
 import { shownThread } from '@/thread/loaded'
 import { blockedBy } from './blocked'
-import { Chat } from './Chat'
+import { Chat, CITED } from './Chat'
 import { ChatHeader } from './ChatHeader'
 import { ConnectionBanner } from './ConnectionBanner'
 import { StaleBanner } from './StaleBanner'
@@ -122,7 +122,8 @@ export function ChatPane({ sessionId, message, input, width }: PageProps) {
           sessionId={sessionId}
           loaded={loaded}
           outbox={outbox}
-          target={find.target ?? editing ?? target}
+          target={find.target ?? editing ?? target.row ?? (target.cited && CITED)}
+          cited={target.cited}
           sought={find.target === null ? '' : find.query}
           actions={actions}
           input={input}

@@ -4,6 +4,7 @@ import type { Took, Weights } from '@/api/types'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { fixed } from '@/lib/format'
 import { type Translate, useT } from '@/lib/i18n'
+import { messageOf } from '@/lib/messageCitation'
 import type { SearchFolder } from '@/lib/roots'
 import '@/lib/later'
 import { useFold } from '@/stores/folds'
@@ -29,6 +30,8 @@ export default function Found({ id, query, folder, hits, weights, misses, took }
   const t = useT()
   const good = hits.filter(({ how }) => !isWeak(how))
   const weak = hits.filter(({ how }) => isWeak(how))
+  // The playground searches files only.
+  const recalled = hits.length > 0 && hits.every(({ source }) => messageOf(source) !== null)
   return (
     <>
       <Hits id={id} hits={good} weights={weights} />
@@ -36,7 +39,7 @@ export default function Found({ id, query, folder, hits, weights, misses, took }
       <NearMisses id={id} misses={misses} alone={hits.length === 0} />
       <p className="flex flex-wrap items-center gap-x-2 px-1 text-fg-3 text-meta">
         <span className="min-w-0 flex-1">{footnote(weights, took, t)}</span>
-        {folder && (
+        {folder && !recalled && (
           <Link
             href={playgroundHref({ query, folder })}
             className="flex items-center gap-1 text-rag underline-offset-2 hover:underline pointer-coarse:py-2"

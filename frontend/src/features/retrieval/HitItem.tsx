@@ -5,7 +5,7 @@ import { onDemand } from '@/components/onDemand'
 import { PassageLink } from '@/components/PassageLink'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { useT } from '@/lib/i18n'
-import { messageOf } from '@/lib/messageCitation'
+import { messageOf, quotedIn } from '@/lib/messageCitation'
 import { useFold } from '@/stores/folds'
 import { Marked } from './Marked'
 import { fromFirstTerm } from './markTerms'
@@ -27,6 +27,7 @@ export function HitItem({ id, hit, weights }: Props) {
   const t = useT()
   const [open, setOpen] = useFold(`${id}:why`, false)
   const message = messageOf(hit.source)
+  const text = message ? quotedIn(hit.text ?? '') : hit.text
   const link = 'max-w-full text-rag tabular-nums underline underline-offset-2 [overflow-wrap:anywhere]'
   const terms = hit.how?.lexical?.terms.map(({ term }) => term) ?? []
   return (
@@ -57,9 +58,9 @@ export function HitItem({ id, hit, weights }: Props) {
           {points(hit.score)}
         </span>
       </div>
-      {hit.text && (
-        <p title={hit.text} className="line-clamp-3 text-fg-2 text-small [overflow-wrap:anywhere]">
-          <Marked text={fromFirstTerm(hit.text, terms)} terms={terms} />
+      {text && (
+        <p title={text} className="line-clamp-3 text-fg-2 text-small [overflow-wrap:anywhere]">
+          <Marked text={fromFirstTerm(text, terms)} terms={terms} />
         </p>
       )}
       {hit.how && (

@@ -31,6 +31,7 @@ const WEIGHT: Record<WeightReason, Key> = {
   no_model: 'weightNoModel',
   embedding: 'weightEmbedding',
   embedding_failed: 'weightFailed',
+  withheld: 'weightWithheld',
   unknown_language: 'weightUnknownLanguage',
   identifier: 'weightIdentifier',
   quoted: 'weightQuoted',

@@ -15,7 +15,8 @@ export function Memory() {
   const run = useRun()
   const status = useStatus().data
   const on = status?.rag_mode
-  const model = useIndex().data?.model
+  const index = useIndex().data
+  const model = index?.model
   if (on === undefined) return <Skeleton label={t('loading')} />
   const openPlayground = () => {
     closeDialog()
@@ -47,6 +48,7 @@ export function Memory() {
             {t('ragConversations')}
           </Switch>
           <p className="text-fg-2">{t('ragConversationsHint')}</p>
+          {index?.conversations?.words_only && <p className="text-fg-2">{t('conversationsWithheld')}</p>}
         </>
       )}
       {model && (

@@ -46,6 +46,7 @@ const LABELS: Readonly<Record<string, Key>> = {
   fetch_allow_hosts: 'setAllowHosts',
   'embedding.provider': 'setEmbedding',
   'embedding.model': 'setEmbeddingModel',
+  'embedding.conversations': 'setEmbedConversations',
   'embedding.rerank': 'setRerank',
   'retrieval.chunk_tokens': 'setChunkTokens',
   'retrieval.chunk_overlap': 'setChunkOverlap',
@@ -91,7 +92,7 @@ export function choiceOf(key: string, choice: string, t: Translate): string {
 /** Whether a value makes the server less safe than it is, so that a person has to confirm it. */
 export function loosens({ loosens: values, value: now }: Setting, value: unknown): boolean {
   if (!values) return false
-  if (!values.includes('*')) return typeof value === 'string' && values.includes(value)
+  if (!values.includes('*')) return values.includes(String(value))
   if (!Array.isArray(value)) return value !== null && value !== now
   const known: unknown[] = Array.isArray(now) ? now : []
   return value.some(entry => !known.includes(entry))

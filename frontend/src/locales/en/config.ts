@@ -28,6 +28,7 @@ export const config = {
   setAllowHosts: 'Private hosts that fetch_url may reach',
   setEmbedding: 'Semantic search',
   setEmbeddingModel: 'Embedding model',
+  setEmbedConversations: 'Send conversations to the embedding service',
   setRerank: 'Reranking',
   setChunkTokens: 'Passage length (tokens)',
   setChunkOverlap: 'Passage overlap (tokens)',

@@ -5,6 +5,8 @@ export const context = {
   ragHint: 'Retrieve relevant memory for each message instead of sending all of it',
   ragConversations: 'Also search past conversations',
   ragConversationsHint: 'Adds what you and the agent said before, but no text from outside',
+  conversationsWithheld:
+    'Conversations are not sent to the embedding service, so they are searched by words alone.',
   raw: 'Raw messages',
   rawShort: 'Raw',
   rawHint: 'The messages sent to the model, including the system prompt',

@@ -22,4 +22,8 @@ export const recovery = {
   putBack: 'Restore',
   isBack: 'Restored to the conversation.',
   staysCompacted: 'Can’t be restored now: {reason}',
+  citedCompacted: 'A summary replaces these messages. This is their original text.',
+  citedBranch: 'From another version of this conversation. Its messages are not sent to the model.',
+  citedSwitch: 'Switch to this version',
+  citedConversations: 'From past conversations',
 }

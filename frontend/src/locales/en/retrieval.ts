@@ -27,6 +27,7 @@ export const retrieval = {
   weightBalanced: 'keyword and semantic, default weights',
   weightNoModel: 'keyword only: no embedding model',
   weightEmbedding: 'keyword only: vectors are still being generated',
+  weightWithheld: 'keyword only: conversations are not sent to the embedding service',
   weightFailed: 'keyword only: couldn’t embed the question',
   weightUnknownLanguage: 'keyword only: language not supported by the embedding model',
   weightIdentifier: 'keyword only: the question is a name or an identifier',

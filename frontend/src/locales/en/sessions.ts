@@ -30,6 +30,7 @@ export const sessions = {
   chooseSeveral: 'Select multiple…',
   exportMd: 'Export as Markdown',
   exportJson: 'Export as JSON',
+  citedLabel: 'Cited message',
   messageGone: 'This message is no longer in the conversation. Check “Trash and recovery”.',
   today: 'Today',
   yesterday: 'Yesterday',

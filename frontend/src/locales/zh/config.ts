@@ -28,6 +28,7 @@ export const config: Record<keyof typeof en, string> = {
   setAllowHosts: 'fetch_url 可访问的内网主机',
   setEmbedding: '语义搜索',
   setEmbeddingModel: '嵌入模型',
+  setEmbedConversations: '将对话发送给嵌入服务',
   setRerank: '重排序',
   setChunkTokens: '片段长度（词元）',
   setChunkOverlap: '片段重叠（词元）',

@@ -6,6 +6,7 @@ export const context: Record<keyof typeof en, string> = {
   ragHint: '每次发送消息时仅检索相关记忆，而不发送全部记忆',
   ragConversations: '同时搜索过往对话',
   ragConversationsHint: '一并检索你与智能体之前说过的话，不含外部内容',
+  conversationsWithheld: '对话不会发送给嵌入服务，因此仅按关键词检索。',
   raw: '原始消息',
   rawShort: '原始',
   rawHint: '发送给模型的消息，包括系统提示词',

@@ -23,4 +23,8 @@ export const recovery: Record<keyof typeof en, string> = {
   putBack: '恢复',
   isBack: '已恢复到对话中。',
   staysCompacted: '暂时无法恢复：{reason}',
+  citedCompacted: '这些消息已由摘要取代，以下是原文。',
+  citedBranch: '来自此对话的另一个版本，其中的消息不会发送给模型。',
+  citedSwitch: '切换到此版本',
+  citedConversations: '来自过往对话',
 }

@@ -28,6 +28,7 @@ export const retrieval: Record<keyof typeof en, string> = {
   weightBalanced: '关键词与语义，默认权重',
   weightNoModel: '仅关键词：没有嵌入模型',
   weightEmbedding: '仅关键词：向量仍在生成',
+  weightWithheld: '仅关键词：对话不会发送给嵌入服务',
   weightFailed: '仅关键词：无法生成问题的向量',
   weightUnknownLanguage: '仅关键词：嵌入模型不支持此语言',
   weightIdentifier: '仅关键词：问题是名称或标识符',

@@ -31,6 +31,7 @@ export const sessions: Record<keyof typeof en, string> = {
   chooseSeveral: '选择多个…',
   exportMd: '导出为 Markdown',
   exportJson: '导出为 JSON',
+  citedLabel: '被引用的消息',
   messageGone: '此消息已不在对话中，请查看“回收站与恢复”。',
   today: '今天',
   yesterday: '昨天',

@@ -3,6 +3,7 @@ import { Pending } from '@/components/ui/Skeleton'
 import { searchDataOf } from '@/features/retrieval/data'
 import { useT } from '@/lib/i18n'
 import type { SearchFolder } from '@/lib/roots'
+import type { Step } from '@/thread/model'
 import { Contacts } from '../Contacts'
 import { CallInput, CallOutput } from './CallText'
 import type { ToolDetailsProps } from './renderer'
@@ -10,6 +11,10 @@ import type { ToolDetailsProps } from './renderer'
 const Found = onDemand(() => import('@/features/retrieval/Found'), Pending)
 
 type Props = ToolDetailsProps & { folder: SearchFolder }
+
+/** Whether only past conversations were searched, which the playground does not search. */
+const isOfConversations = ({ arguments: given }: Step): boolean =>
+  typeof given === 'object' && given !== null && 'in' in given && given.in === 'conversations'
 
 /** The passages that a search found; nothing if an older server returned only text. */
 function SearchResult({ id, step, folder }: Props) {
@@ -24,7 +29,7 @@ function SearchResult({ id, step, folder }: Props) {
       <Found
         id={id}
         query={data.query}
-        folder={folder}
+        folder={isOfConversations(step) ? null : folder}
         hits={data.hits}
         weights={data.weights ?? null}
         misses={data.near_misses ?? []}
