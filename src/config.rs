@@ -163,6 +163,8 @@ pub struct Config {
     pub embedded: EmbeddedPaths,
     /// Where vectors for search come from.
     pub embedding: EmbeddingSource,
+    /// Whether conversations are sent to an embedding service that is not on this machine.
+    pub embeds_conversations: bool,
     /// Folder in which the late interaction model is looked for, if one is configured.
     pub rerank: Option<PathBuf>,
     pub sandbox: Level,
@@ -319,6 +321,7 @@ impl Config {
             find_local: file.find_local_models.unwrap_or(true),
             embedded: embedded(&file.embedded_model, environment),
             embedding,
+            embeds_conversations: file.embedding.conversations,
             rerank: embedding::rerank(&file.embedding, environment),
             sandbox: match file.sandbox {
                 Some(SandboxLevel::Strict) => Level::Strict,

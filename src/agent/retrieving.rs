@@ -70,7 +70,7 @@ fn hit_of(passage: &RecalledPassage) -> Hit {
 }
 
 /// What is searched for a question.
-struct Wanted {
+struct RetrievalRequest {
     query: String,
     memory: Arc<Library>,
     messages: Arc<Library>,
@@ -90,7 +90,7 @@ impl Run {
         }
         let left_out = self.left_out(recorder, &settings).await;
         let question = recorder.session().messages.iter().rev().find(|message| message.role == Role::User);
-        let wanted = Wanted {
+        let request = RetrievalRequest {
             query: question.map(|message| message.words().into_owned()).unwrap_or_default(),
             memory: self.memory.clone(),
             messages: self.conversations.messages.clone(),
@@ -98,7 +98,7 @@ impl Run {
             others: searches_others(&settings, Some(recorder.session())),
             left_out,
         };
-        let found = tokio::task::spawn_blocking(move || wanted.search()).await;
+        let found = tokio::task::spawn_blocking(move || request.search()).await;
         // If memory cannot be searched, the question is answered without it, and a status says so.
         let found = found.map_err(|error| error.to_string()).and_then(|found| found.map_err(|e| e.to_string()));
         let (memory, recalled) = match found {
@@ -163,7 +163,7 @@ impl Run {
     }
 }
 
-impl Wanted {
+impl RetrievalRequest {
     /// Searches memory, then other conversations, then what is left out. If conversations cannot be searched, the question is
     /// answered with what memory says. Blocks.
     fn search(&self) -> Result<(Search, Vec<RecalledPassage>), LibraryError> {
@@ -184,8 +184,9 @@ impl Wanted {
         let only = |passage: &RecalledPassage| passage.taint.is_empty();
         let query = RecallQuery {
             text: &self.query,
-            most: DEFAULT_HITS,
+            limit: DEFAULT_HITS,
             patience: Duration::ZERO,
+            vector_weight: None,
             except: Some(&self.session),
             untainted: true,
             only: Some(&only),

@@ -20,6 +20,13 @@ pub enum EmbeddingSource {
     Service(Box<Endpoint>),
 }
 
+impl EmbeddingSource {
+    /// Returns whether texts leave this machine to be embedded.
+    pub fn is_remote(&self) -> bool {
+        matches!(self, Self::Service(endpoint) if !endpoint.is_local())
+    }
+}
+
 /// An embedding model that runs in the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LocalModel {
@@ -76,6 +83,8 @@ pub(super) struct Entry {
     api_url: Option<String>,
     api_key: Option<SecretString>,
     rerank: Rerank,
+    /// Whether conversations are sent to a service beyond this machine.
+    pub(super) conversations: bool,
 }
 
 /// The model for late interaction.

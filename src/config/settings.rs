@@ -47,6 +47,8 @@ pub enum Loosening {
     LaterChoice,
     /// This choice: it sends data to another machine.
     Choice(&'static str),
+    /// Switching it on: it sends data to another machine.
+    On,
     /// An entry that the list does not have.
     NewEntry,
     /// An address that other machines can reach.
@@ -152,6 +154,7 @@ pub const SETTINGS: &[Setting] = &[
         ..setting("embedding.provider", SettingKind::Choice(&["local", "openai", "none"]))
     }),
     after_restart(setting("embedding.model", SettingKind::Text)),
+    after_restart(Setting { loosening: Loosening::On, ..setting("embedding.conversations", SettingKind::Boolean) }),
     after_restart(setting("embedding.rerank", SettingKind::Choice(&["none", "multilingual-e5-small"]))),
     after_restart(whole("retrieval.chunk_tokens", 32, 4096)),
     after_restart(whole("retrieval.chunk_overlap", 0, 2048)),
@@ -202,6 +205,7 @@ impl Setting {
                 let mode = file.get("auth_mode").and_then(|mode| serde_json::from_value(mode.clone()).ok());
                 json!(super::default_sandbox(mode.unwrap_or_default()).name())
             }
+            "embedding.conversations" => json!(false),
             "embedding.rerank" => json!("none"),
             "retrieval.chunk_tokens" => json!(limits.tokens),
             "retrieval.chunk_overlap" => json!(limits.overlap),
@@ -263,6 +267,7 @@ impl Setting {
             (Loosening::Choice(choice), _) => {
                 self.loosens(file, Some(&json!(choice))).then_some(choice).into_iter().collect()
             }
+            (Loosening::On, _) => self.loosens(file, Some(&json!(true))).then_some("true").into_iter().collect(),
             (Loosening::NewEntry | Loosening::OpenAddress, _) => vec!["*"],
             _ => Vec::new(),
         }
@@ -286,6 +291,7 @@ impl Setting {
                 let is_it = |value: Option<&Value>| value.and_then(Value::as_str) == Some(choice);
                 is_it(new) && !is_it(old)
             }
+            Loosening::On => new == Some(&json!(true)) && old != Some(&json!(true)),
             Loosening::NewEntry => {
                 let known = old.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
                 let entries = new.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -491,6 +497,9 @@ mod tests {
         assert!(
             loosens("", "embedding.provider", json!("openai")) && !loosens("", "embedding.provider", json!("local"))
         );
+        assert!(loosens("", "embedding.conversations", json!(true)));
+        assert!(!loosens("embedding: {conversations: true}\n", "embedding.conversations", json!(true)));
+        assert!(!loosens("embedding: {conversations: true}\n", "embedding.conversations", json!(false)));
         assert!(loosens("sandbox: strict\n", "sandbox", json!("standard")));
         assert!(loosens("sandbox: strict\n", "sandbox", Value::Null));
         assert!(!loosens("", "sandbox", json!("strict")));

@@ -74,4 +74,10 @@ pub enum EmbedError {
     /// The embedding service did not answer, or not with vectors: a retry may help.
     #[error("{0} Search goes on without vectors; it is tried again later.")]
     Unavailable(String),
+    /// The texts are not sent to a service beyond this machine.
+    #[error(
+        "conversations are not sent to the embedding service, which is not on this machine, so they are searched by words alone. \
+         To send them, set `embedding.conversations: true` in config.yml."
+    )]
+    Withheld,
 }

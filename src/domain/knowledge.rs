@@ -149,6 +149,8 @@ pub enum WeightReason {
     Embedding,
     /// The question could not be embedded; the log says why.
     EmbeddingFailed,
+    /// Conversations are not sent to the embedding service.
+    Withheld,
     /// The model was not made for the question's language.
     UnknownLanguage,
     /// The question is an identifier from code or the name of a file; no model knows the meaning of such names.

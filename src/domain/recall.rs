@@ -18,6 +18,9 @@ use super::taint::Taint;
 
 /// Bytes of a part from which on the next message begins another one.
 const PART_BYTES: usize = 64 << 10;
+/// Number of parts up to which another day begins another one: more days than most conversations have. In a file that this home did
+/// not write, each message can have another day.
+const MAX_DAYS: usize = 4_096;
 /// Maximum bytes of one message that are searched.
 const MAX_MESSAGE: usize = 8 << 20;
 /// Maximum bytes of a message's id that is named.
@@ -153,7 +156,7 @@ pub fn name_in_transcript(message: &Message, (index, position): (usize, MessageP
 }
 
 /// A text of a message.
-struct Said<'a> {
+struct MessageText<'a> {
     text: &'a str,
     origin: Option<&'a str>,
 }
@@ -169,8 +172,8 @@ impl<'a> TranscriptWriter<'a> {
             }
             let at = message.created_at;
             let today = self.day(at);
-            let is_new =
-                number == 0 || day != today || self.parts.last().is_none_or(|part| part.text.len() >= PART_BYTES);
+            let is_full = self.parts.last().is_none_or(|part| part.text.len() >= PART_BYTES);
+            let is_new = number == 0 || is_full || (day != today && number < MAX_DAYS);
             if is_new {
                 let name = format!("{prefix}.{number}");
                 self.parts.push(TranscriptPart {
@@ -183,7 +186,7 @@ impl<'a> TranscriptWriter<'a> {
             }
             let message_id = name_in_transcript(message, (index, position));
             let Some(part) = self.parts.last_mut() else { continue };
-            for Said { text, origin } in texts {
+            for MessageText { text, origin } in texts {
                 if !part.text.is_empty() {
                     part.text.push_str(BETWEEN);
                 }
@@ -202,18 +205,18 @@ impl<'a> TranscriptWriter<'a> {
     }
 
     /// Returns the texts of a message that are searched; none of one that nobody may read any more.
-    fn texts(&self, message: &'a Message) -> Vec<Said<'a>> {
+    fn texts(&self, message: &'a Message) -> Vec<MessageText<'a>> {
         let is_deleted = message.id.as_deref().is_some_and(|id| self.deleted.contains(id));
         if is_deleted || message.role == Role::System || !self.record.session.is_in_effect(message) {
             return Vec::new();
         }
         let mut texts = match self.kind {
-            TranscriptKind::Messages => vec![Said { text: &message.content, origin: None }],
+            TranscriptKind::Messages => vec![MessageText { text: &message.content, origin: None }],
             TranscriptKind::ToolResults => {
                 let files = message.attachments.iter();
-                let files = files.map(|file| Said { text: &file.content, origin: Some(&file.name) });
+                let files = files.map(|file| MessageText { text: &file.content, origin: Some(&file.name) });
                 let calls = message.tool_calls.iter().filter(|call| call.tool != RECALLING);
-                files.chain(calls.map(|call| Said { text: &call.output, origin: Some(&call.tool) })).collect()
+                files.chain(calls.map(|call| MessageText { text: &call.output, origin: Some(&call.tool) })).collect()
             }
         };
         for said in &mut texts {
@@ -361,6 +364,17 @@ mod tests {
         let parts = record.transcript(TranscriptKind::Messages);
         let ids: Vec<_> = parts[0].entries.iter().map(|entry| entry.message_id.as_str()).collect();
         assert_eq!(ids, ["m0", "a1", "q2"]);
+    }
+
+    #[test]
+    fn days_of_a_clock_that_jumps_make_a_bounded_number_of_parts() {
+        let mut session = Session::new("", 1.0);
+        let jump = |number: usize| Some(1_683_554_160.0 + 86_400.0 * (number % 2) as f64);
+        let jumping = |number| Message { created_at: jump(number), ..Message::clone(&said("q", "w", "Hi.")) };
+        session.messages = (0..20_000).map(|number| Arc::new(jumping(number))).collect();
+        let parts = record(session).transcript(TranscriptKind::Messages);
+        assert_eq!(parts.len(), MAX_DAYS + 1);
+        assert_eq!(parts.iter().map(|part| part.entries.len()).sum::<usize>(), 20_000);
     }
 
     #[test]

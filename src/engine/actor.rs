@@ -372,7 +372,7 @@ impl Actor {
             self.ledger.preview(event);
         }
         self.tenant.runs.ended(&self.ledger.id);
-        self.ledger.settle().await;
+        self.settle().await;
         self.changed();
         self.check_fullness();
         if self.ledger.session.title.is_empty() {
@@ -387,11 +387,17 @@ impl Actor {
         self.ledger.publish(PublishedItem::Settled(work_id));
     }
 
+    /// Writes the session's file, and has the indexes of conversations follow it.
+    async fn settle(&mut self) {
+        self.ledger.settle().await;
+        // Nobody waits for it: the next search also brings the indexes up to date.
+        if let Some(refresh) = self.tenant.conversations.queue_refresh() {
+            tokio::task::spawn_blocking(refresh);
+        }
+    }
+
     fn changed(&self) {
         self.tenant.hub.notice(Notice::SessionsChanged { session_id: self.ledger.id.to_string() });
-        let conversations = self.tenant.conversations.clone();
-        // Nobody waits for it: the next search also brings the index up to date.
-        tokio::task::spawn_blocking(move || conversations.refresh_if_open());
     }
 }
 

@@ -314,10 +314,10 @@ impl Engine {
         Ok(SessionSummary::of(id, &view.session))
     }
 
-    /// Deletes a deleted session permanently, and the indexes of conversations, which may hold its words.
+    /// Deletes a deleted session permanently, first in the indexes of conversations, which may hold its words.
     ///
     /// # Errors
-    /// Returns an error, and keeps the session, if the indexes cannot be removed.
+    /// Returns an error, and keeps the session, if it cannot be removed from the indexes.
     pub async fn purge(&self, id: &SessionId) -> Result<(), EngineError> {
         self.purge_as(id, Indexing::Possible).await
     }
@@ -336,8 +336,9 @@ impl Engine {
         let moving = tokio::spawn(async move {
             let _turn = turn;
             if how == Move::Purge(Indexing::Possible) && log.has_deleted(&id).await? {
-                // First, so that a crash in between leaves no word of it: an index that is made anew does not have it.
-                blocking(move || conversations.clear()).await?;
+                // First, so that a crash in between leaves no word of it: no index brings it back while it is deleted.
+                let purged = id.clone();
+                blocking(move || conversations.purge(&purged)).await?;
             }
             let moved = match how {
                 Move::Delete => log.delete(claim, &id).await,

@@ -32,7 +32,7 @@ use crate::engine::embedder::Embedders;
 use crate::extraction::Extractor;
 use crate::library::projects::ProjectLibraries;
 use crate::library::recall::Conversations;
-use crate::library::{self, IndexStorage, Library, LibrarySource};
+use crate::library::{self, IndexStorage, Library, LibrarySource, LoadEmbedder};
 use crate::provider::Audience;
 use crate::sandbox::Level;
 use crate::store::{Claim, Home, OwnedHome, SessionLog, Tree};
@@ -347,18 +347,28 @@ impl Libraries<'_> {
     /// Creates those of the conversations, whose indexes are stored.
     pub fn of_conversations(&self) -> Conversations {
         let of = |kind| self.of(LibrarySource::Conversations(kind), IndexStorage::OnDisk);
-        Conversations { messages: of(TranscriptKind::Messages), tool_results: of(TranscriptKind::ToolResults) }
+        let both = (of(TranscriptKind::Messages), of(TranscriptKind::ToolResults));
+        Conversations::new(both, self.withholds_conversations())
+    }
+
+    fn withholds_conversations(&self) -> bool {
+        self.embedders.source().is_remote() && !self.config.embeds_conversations
     }
 
     fn of(&self, source: LibrarySource, keep: IndexStorage) -> Arc<Library> {
         let (embedders, tokens) = (self.embedders.clone(), self.embedders.clone());
         let none = || EmbedError::Missing("no weights, and no service is configured".to_owned());
+        let is_withheld = matches!(source, LibrarySource::Conversations(_)) && self.withholds_conversations();
+        let embedder: LoadEmbedder = match is_withheld {
+            true => Arc::new(|| Err(EmbedError::Withheld)),
+            false => Arc::new(move || embedders.get()?.ok_or_else(none)),
+        };
         let settings = library::LibrarySettings {
             source,
             keep,
             limits: self.config.retrieval.limits,
             ranking: self.config.retrieval.ranking,
-            embedder: Arc::new(move || embedders.get()?.ok_or_else(none)),
+            embedder,
             tokens: Arc::new(move || tokens.tokens()),
             extractor: self.extractor.clone(),
         };

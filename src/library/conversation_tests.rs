@@ -10,22 +10,28 @@ use serde_json::{Value, json};
 
 use super::background::Task;
 use super::recall::{RecallQuery, RecalledPassage};
-use super::{IndexStorage, Library, LibrarySettings, LibrarySource};
+use super::{IndexStorage, Library, LibrarySettings, LibrarySource, LoadEmbedder};
 use crate::domain::{EmbedError, SessionId, Taint, TranscriptKind};
 use crate::extraction::Extractor;
 use crate::retrieval::{ChunkLimits, Ranking};
 use crate::sandbox::{Level, Sandbox, SandboxConfig};
 use crate::store::Home;
 
+mod bad_input_tests;
 mod large_tests;
+mod purge_tests;
 
 fn library(home: &Home, keep: IndexStorage) -> Arc<Library> {
+    library_with(home, keep, Arc::new(|| Err(EmbedError::Missing("there is none here".to_owned()))))
+}
+
+fn library_with(home: &Home, keep: IndexStorage, embedder: LoadEmbedder) -> Arc<Library> {
     let settings = LibrarySettings {
         source: LibrarySource::Conversations(TranscriptKind::Messages),
         keep,
         limits: ChunkLimits::default(),
         ranking: Ranking::default(),
-        embedder: Arc::new(|| Err(EmbedError::Missing("there is none here".to_owned()))),
+        embedder,
         tokens: Arc::new(|| Ok(None)),
         extractor: Extractor::new(Sandbox::new(SandboxConfig::new(Level::Standard))),
     };
@@ -33,12 +39,12 @@ fn library(home: &Home, keep: IndexStorage) -> Arc<Library> {
 }
 
 fn query(text: &str) -> RecallQuery<'_> {
-    RecallQuery { text, most: 5, patience: Duration::MAX, except: None, untainted: false, only: None }
+    let patience = Duration::MAX;
+    RecallQuery { text, limit: 5, patience, vector_weight: None, except: None, untainted: false, only: None }
 }
 
 fn recall(library: &Arc<Library>, text: &str) -> Vec<RecalledPassage> {
-    let query = RecallQuery { text, most: 5, patience: Duration::MAX, except: None, untainted: false, only: None };
-    library.recall(&query).unwrap().passages
+    library.recall(&query(text)).unwrap().passages
 }
 
 /// Returns what was found: the place and the words of each quote.
@@ -111,14 +117,7 @@ fn nothing_of_what_changes_between_search_and_use_is_returned() {
         }
         !passage.quotes.is_empty()
     };
-    let query = RecallQuery {
-        text: "penguins",
-        most: 5,
-        patience: Duration::MAX,
-        except: None,
-        untainted: false,
-        only: Some(&only),
-    };
+    let query = RecallQuery { only: Some(&only), ..query("penguins") };
     let recalled = library.recall(&query).unwrap();
     assert!(recalled.passages.is_empty() && recalled.search.hits.is_empty());
 }
@@ -256,8 +255,7 @@ fn damaged_and_newer_conversations_are_counted_and_others_found() {
     write(folder.path(), "s", &json!({"messages": [message("q1", "Penguins swim.")]}));
     write(folder.path(), "newer", &json!({"format": 99, "messages": [message("q2", "Penguins fly.")]}));
     fs::write(folder.path().join("sessions/cut.json"), r#"{"messages": [{"role": "user", "content": "Peng"#).unwrap();
-    let query =
-        RecallQuery { text: "penguins", most: 5, patience: Duration::MAX, except: None, untainted: false, only: None };
+    let query = query("penguins");
     let recalled = library.recall(&query).unwrap();
     assert_eq!((recalled.passages.len(), recalled.unreadable), (1, 2));
     assert!(folder.path().join("sessions/cut.json").is_file(), "a search moves nothing");
@@ -290,7 +288,7 @@ fn unusable_index_is_made_anew() {
 }
 
 #[test]
-fn purge_leaves_no_word_in_the_index() {
+fn cleared_index_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();
     let home = Home::open(folder.path()).unwrap();
     let library = library(&home, IndexStorage::OnDisk);

@@ -15,7 +15,7 @@ use crate::heap;
 use crate::retrieval::extract::{Document, Format, Unreadable};
 use crate::retrieval::index::fingerprint;
 use crate::retrieval::{FolderIndex, Listed};
-use crate::store::{ConversationUnreadable, StoreError};
+use crate::store::ConversationUnreadable;
 
 const HEAD: &str = "head";
 /// Pause between two batches of a build.
@@ -218,27 +218,6 @@ impl Library {
     pub(super) fn conversation_heads(&self) -> Arc<ConversationHeads> {
         self.lock(&self.heads).clone()
     }
-
-    /// Drops the index and its vectors, also on disk, so that nothing of a conversation that is deleted for ever is left in
-    /// them. The next search builds them anew.
-    ///
-    /// # Errors
-    /// Returns an error if its files cannot be removed.
-    pub fn clear(&self) -> Result<(), StoreError> {
-        let mut seen = self.lock(&self.seen);
-        let mut index = self.lock(&self.index);
-        // Held until the files are removed, so that no vectors that are being made bring them back.
-        let (mut store, mut pieces) = (self.lock(&self.store), self.lock(&self.pieces));
-        seen.indexed = false;
-        (*index, *store) = (None, None);
-        pieces.forget();
-        *self.lock(&self.heads) = Arc::default();
-        self.show(None, None);
-        let (caches, name) = (self.home.caches(), self.cache_prefix());
-        // A merge that is being stopped may still write into the folder.
-        caches.clear_folder(&name).or_else(|_| caches.clear_folder(&name))?;
-        caches.remove_all(&format!("{name}-"))
-    }
 }
 
 pub(super) fn put_part(index: &mut FolderIndex, listed: Listed, part: TranscriptPart) -> Result<(), LibraryError> {
@@ -249,7 +228,7 @@ pub(super) fn put_part(index: &mut FolderIndex, listed: Listed, part: Transcript
     Ok(())
 }
 
-fn remove(index: &mut FolderIndex, id: &SessionId) -> Result<(), LibraryError> {
+pub(super) fn remove(index: &mut FolderIndex, id: &SessionId) -> Result<(), LibraryError> {
     let Some(folder) = folder(id) else { return Ok(()) };
     let paths: Vec<RelPath> = index.files_below(&folder).collect();
     for path in paths {

@@ -92,6 +92,7 @@ impl Library {
     fn loaded(self: &Arc<Self>) -> Result<Arc<Store>, WeightReason> {
         let reason = |error: &EmbedError| match error {
             EmbedError::Missing(_) => WeightReason::NoModel,
+            EmbedError::Withheld => WeightReason::Withheld,
             _ => WeightReason::EmbeddingFailed,
         };
         if let Some(store) = self.view().store.clone() {
@@ -142,12 +143,12 @@ impl Library {
         Ok(Arc::new(Store { model, embedder, vectors: RwLock::new(vectors) }))
     }
 
-    fn cache_name(&self, embedder: &dyn Embedder) -> String {
+    pub(super) fn cache_name(&self, embedder: &dyn Embedder) -> String {
         format!("{}-{}.vectors", self.cache_prefix(), embedder.id())
     }
 
     fn failed(&self, error: EmbedError) -> EmbedError {
-        if !matches!(error, EmbedError::Missing(_)) {
+        if !matches!(error, EmbedError::Missing(_) | EmbedError::Withheld) {
             tracing::warn!(folder = self.folder(), %error, "search goes on without vectors");
         }
         self.background.state().no_model = Some(ModelFailure::now(error.clone()));

@@ -14,6 +14,7 @@ mod pieces;
 pub mod project;
 mod project_files;
 pub mod projects;
+mod purge;
 pub mod recall;
 mod refresh;
 pub mod stored;
@@ -126,6 +127,8 @@ pub enum LibraryError {
     Index(#[from] IndexError),
     #[error(transparent)]
     Search(#[from] SearchError),
+    #[error("the vectors could not be rewritten: {0}")]
+    Vectors(std::io::Error),
 }
 
 /// A folder, made searchable.

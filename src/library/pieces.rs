@@ -8,6 +8,7 @@ use super::embedding::{MAX_STALE_VECTORS, PROGRESS_INTERVAL};
 use super::{IndexProgress, IndexState, Library};
 use crate::domain::{EmbedError, EmbeddingInput, TokenEmbedder, TokenVector};
 use crate::retrieval::{IndexSnapshot, TokenVectors, late};
+use crate::store::StoreError;
 
 /// A late-interaction model and its vectors.
 pub struct PieceStore {
@@ -117,22 +118,50 @@ impl Library {
     }
 
     fn drop_old_pieces(&self, store: &Arc<PieceStore>, snapshot: &IndexSnapshot) -> Result<(), EmbedError> {
-        let mut tokens = store.tokens.write().unwrap_or_else(PoisonError::into_inner);
-        if tokens.len() <= 2 * snapshot.len() + MAX_STALE_VECTORS {
+        let tokens = store.tokens.read().unwrap_or_else(PoisonError::into_inner);
+        let is_small = tokens.len() <= 2 * snapshot.len() + MAX_STALE_VECTORS;
+        drop(tokens);
+        if is_small { Ok(()) } else { self.rewrite_pieces(store, snapshot) }
+    }
+
+    /// Rewrites the caches of pieces without those of texts that are not in the index. Those of models that are not in use are
+    /// removed.
+    pub(super) fn purge_pieces(&self, snapshot: &IndexSnapshot) -> Result<(), StoreError> {
+        let caches = self.home.caches();
+        let is_cache = |name: &String| name.ends_with(".tokens");
+        let names: Vec<String> =
+            caches.names(&format!("{}-", self.cache_prefix()))?.into_iter().filter(is_cache).collect();
+        if names.is_empty() {
             return Ok(());
         }
+        let store = self.piece_store();
+        let kept = store.and_then(|store| {
+            let name = self.pieces_name(&*store.embedder);
+            self.rewrite_pieces(&store, snapshot).is_ok().then_some(name)
+        });
+        for name in names.iter().filter(|name| Some(*name) != kept.as_ref()) {
+            self.lock(&self.pieces).forget();
+            caches.remove_all(name)?;
+        }
+        Ok(())
+    }
+
+    fn rewrite_pieces(&self, store: &Arc<PieceStore>, snapshot: &IndexSnapshot) -> Result<(), EmbedError> {
+        let tokens = store.tokens.read().unwrap_or_else(PoisonError::into_inner);
         let name = self.pieces_name(&*store.embedder);
         let next = format!("{name}.next");
         let file = self.home.caches().file(&next).map_err(|error| kept(&error))?;
         let keys = snapshot.keys().map(|(_, key)| key);
         let fresh = tokens.copy(keys, file, store.embedder.id()).map_err(|error| kept(&error))?;
-        let pieces = self.lock(&self.pieces);
+        let mut pieces = self.lock(&self.pieces);
         if !pieces.store.as_ref().is_some_and(|used| Arc::ptr_eq(used, store)) {
             // They were cleared meanwhile.
             return self.home.caches().remove_all(&next).map_err(|error| kept(&error));
         }
         self.home.caches().rename(&next, &name).map_err(|error| kept(&error))?;
-        *tokens = fresh;
+        // A new one: whoever still computes those of the texts of before writes into the file that is gone.
+        let fresh = PieceStore { embedder: store.embedder.clone(), tokens: RwLock::new(fresh) };
+        pieces.store = Some(Arc::new(fresh));
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::conversations::{folder, put_part};
@@ -37,9 +38,16 @@ const MAX_REPEATS: usize = 2;
 pub struct Conversations {
     pub messages: Arc<Library>,
     pub tool_results: Arc<Library>,
+    /// Whether they are searched by words alone, because the embedding model is a service beyond this machine.
+    pub is_withheld: bool,
+    is_refresh_queued: Arc<AtomicBool>,
 }
 
 impl Conversations {
+    pub fn new((messages, tool_results): (Arc<Library>, Arc<Library>), is_withheld: bool) -> Self {
+        Self { messages, tool_results, is_withheld, is_refresh_queued: Arc::default() }
+    }
+
     pub fn of(&self, kind: TranscriptKind) -> &Arc<Library> {
         match kind {
             TranscriptKind::Messages => &self.messages,
@@ -47,18 +55,27 @@ impl Conversations {
         }
     }
 
-    /// Brings those that are in use up to date, after a conversation changed. Blocks.
-    pub fn refresh_if_open(&self) {
-        [&self.messages, &self.tool_results].into_iter().for_each(Library::refresh_if_open);
+    /// Returns the work that brings those that are in use up to date, after a conversation changed; `None` if it is queued already
+    /// and has not begun. The work blocks.
+    pub fn queue_refresh(&self) -> Option<impl FnOnce() + Send + 'static> {
+        if self.is_refresh_queued.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        let conversations = self.clone();
+        Some(move || {
+            // Before the look at the files: what changes from here on is for the next one.
+            conversations.is_refresh_queued.store(false, Ordering::Release);
+            [&conversations.messages, &conversations.tool_results].into_iter().for_each(Library::refresh_if_open);
+        })
     }
 
-    /// Drops both indexes, also on disk: see [`Library::clear`].
+    /// Removes a conversation from both, also on disk: see [`Library::purge`].
     ///
     /// # Errors
-    /// Returns an error if their files cannot be removed.
-    pub fn clear(&self) -> Result<(), StoreError> {
-        self.messages.clear()?;
-        self.tool_results.clear()
+    /// Returns an error if their files can be neither rewritten nor removed.
+    pub fn purge(&self, id: &SessionId) -> Result<(), StoreError> {
+        self.messages.purge(id)?;
+        self.tool_results.purge(id)
     }
 }
 
@@ -66,9 +83,11 @@ impl Conversations {
 pub struct RecallQuery<'q> {
     pub text: &'q str,
     /// Maximum number of passages.
-    pub most: usize,
+    pub limit: usize,
     /// How long the search waits for an index that is being built. After that it answers from what is indexed.
     pub patience: Duration,
+    /// Overrides the automatic choice of weights.
+    pub vector_weight: Option<f64>,
     /// A conversation that is not searched.
     pub except: Option<&'q SessionId>,
     /// Whether conversations are passed over, unread, that had text from outside when they were indexed.
@@ -115,7 +134,7 @@ pub struct RecalledQuote {
 }
 
 /// A conversation as its files say now, with its transcript.
-struct Read {
+struct LoadedConversation {
     record: ConversationRecord,
     parts: Vec<TranscriptPart>,
     state: Option<ConversationState>,
@@ -131,15 +150,15 @@ enum Resolved {
 }
 
 /// Reads the conversations of one search, within its bounds.
-struct Reader<'a> {
+struct ConversationReader<'a> {
     home: &'a Home,
     kind: TranscriptKind,
-    held: HashMap<SessionId, Option<Read>>,
+    held: HashMap<SessionId, Option<LoadedConversation>>,
     held_bytes: u64,
     read_bytes: u64,
 }
 
-impl Reader<'_> {
+impl ConversationReader<'_> {
     /// Forgets what was read, and not how much it was.
     fn start_again(&mut self) {
         self.held.clear();
@@ -162,7 +181,7 @@ impl Reader<'_> {
         }
         self.held_bytes += bytes;
         let record = self.home.current_conversation(id).ok();
-        let read = record.map(|record| Read { parts: record.transcript(self.kind), record, state });
+        let read = record.map(|record| LoadedConversation { parts: record.transcript(self.kind), record, state });
         self.held.insert(id.clone(), read);
         true
     }
@@ -239,21 +258,23 @@ impl Library {
     /// Returns an error if the conversations or their index cannot be read.
     pub fn recall(self: &Arc<Self>, query: &RecallQuery<'_>) -> Result<Recalled, LibraryError> {
         let kind = self.transcript_kind();
-        let most = query.most.clamp(1, MAX_HITS);
+        let limit = query.limit.clamp(1, MAX_HITS);
         let is_filtered = query.only.is_some() || query.untainted || query.except.is_some();
-        let k = if is_filtered { MAX_HITS } else { most };
-        let mut reader = Reader { home: &self.home, kind, held: HashMap::new(), held_bytes: 0, read_bytes: 0 };
+        let k = if is_filtered { MAX_HITS } else { limit };
+        let mut reader =
+            ConversationReader { home: &self.home, kind, held: HashMap::new(), held_bytes: 0, read_bytes: 0 };
         let mut repeats = 0;
         loop {
             self.refresh_for(query.patience)?;
-            let mut search = self.search(query.text, SearchOptions { k, near_misses: 0, vector_weight: None })?;
+            let mut search =
+                self.search(query.text, SearchOptions { k, near_misses: 0, vector_weight: query.vector_weight })?;
             let known = self.conversation_heads();
             let is_passed_over =
                 |id: &SessionId| query.except == Some(id) || (query.untainted && known.tainted.contains(id));
             let (mut passages, mut unread, mut changed) = (Vec::new(), HashSet::new(), false);
             reader.start_again();
             for hit in &search.hits {
-                if passages.len() >= most {
+                if passages.len() >= limit {
                     break;
                 }
                 let place = place_of(hit).map(|(id, _)| id);
@@ -311,7 +332,7 @@ impl Library {
     pub fn recall_in(
         &self,
         (id, record): (&SessionId, &ConversationRecord),
-        (text, most): (&str, usize),
+        (text, limit): (&str, usize),
     ) -> Result<Vec<RecalledPassage>, LibraryError> {
         let kind = self.transcript_kind();
         let (parts, limits) = (record.transcript(kind), self.settings.limits);
@@ -338,7 +359,7 @@ impl Library {
         };
         let found = searchable.search(&SearchRequest {
             query: text,
-            k: most,
+            k: limit,
             near_misses: 0,
             query_vector: None,
             pieces: None,

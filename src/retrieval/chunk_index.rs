@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tantivy::directory::{Directory, MmapDirectory, RamDirectory};
+use tantivy::index::SegmentMeta;
+use tantivy::indexer::NoMergePolicy;
 use tantivy::schema::{
     Field, IndexRecordOption, STORED, STRING, Schema, TantivyDocument, TextFieldIndexing, TextOptions, Value,
 };
@@ -281,6 +283,33 @@ impl ChunkIndex {
             self.writer = None;
         }
         committed
+    }
+
+    /// Rewrites the segments that still hold removed documents, so that no byte of these is left in the index's files. Call it
+    /// after a commit.
+    ///
+    /// # Errors
+    /// Returns an error if the index cannot be written; what is committed is not lost.
+    pub fn drop_removed(&mut self) -> Result<(), IndexError> {
+        // Merges under way would use the same segments.
+        if let Some(writer) = self.writer.take() {
+            writer.wait_merging_threads()?;
+        }
+        let metas = self.index.searchable_segment_metas()?;
+        let stale: Vec<_> = metas.iter().filter(|meta| meta.num_deleted_docs() > 0).map(SegmentMeta::id).collect();
+        drop(metas);
+        let mut writer: IndexWriter = self.index.writer_with_num_threads(1, WRITER_MEMORY)?;
+        writer.set_merge_policy(Box::new(NoMergePolicy));
+        if !stale.is_empty() {
+            writer.merge(&stale).wait()?;
+        }
+        // What searched the segments of before keeps their files open, and not their names.
+        self.reader.reload()?;
+        let collected = writer.garbage_collect_files().wait()?;
+        match collected.failed_to_delete_files.first() {
+            Some(file) => Err(tantivy::TantivyError::InternalError(format!("{} stays", file.display())).into()),
+            None => Ok(()),
+        }
     }
 
     /// Returns a snapshot of the last commit. `files` are the files of that commit.

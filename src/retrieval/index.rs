@@ -74,12 +74,12 @@ impl FolderIndex {
 
     fn of(chunk_index: ChunkIndex, limits: ChunkLimits) -> Result<Self, IndexError> {
         let mut index = Self { chunk_index, files: BTreeMap::new(), limits };
-        index.recall()?;
+        index.reload_files()?;
         Ok(index)
     }
 
     /// Reloads the list of files from the index, because after a failed commit it can differ from what was added.
-    fn recall(&mut self) -> Result<(), IndexError> {
+    fn reload_files(&mut self) -> Result<(), IndexError> {
         let files = self.chunk_index.files()?.into_iter();
         self.files = files.filter_map(|file| Some((RelPath::parse(&file.path).ok()?, file))).collect();
         Ok(())
@@ -221,9 +221,17 @@ impl FolderIndex {
     pub fn commit(&mut self) -> Result<(), IndexError> {
         let committed = self.chunk_index.commit();
         if committed.is_err() {
-            self.recall()?;
+            self.reload_files()?;
         }
         committed
+    }
+
+    /// Rewrites what still holds removed chunks, so that nothing of them is left in the index's files. Call it after a commit.
+    ///
+    /// # Errors
+    /// Returns an error if the index cannot be written; it can still be used.
+    pub fn drop_removed(&mut self) -> Result<(), IndexError> {
+        self.chunk_index.drop_removed()
     }
 
     /// Returns a snapshot of the chunks of the last commit.

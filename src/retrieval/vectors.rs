@@ -16,6 +16,10 @@ use std::os::unix::fs::FileExt;
 use miniclaw_embed::dot::{Kernel, QueryCode};
 
 const HEADER: usize = 256;
+/// What the header begins with.
+const FORMAT: &str = "miniclaw vectors 1, ";
+/// Maximum dimension in a header that is believed without knowing the model.
+const MAX_DIMENSION: usize = 1 << 16;
 
 /// The 8-bit code of a vector of length 1: each component is approximately `code × scale`.
 struct Code {
@@ -69,6 +73,23 @@ impl Vectors {
         }
         vectors.file.set_len(vectors.end())?;
         Ok(vectors)
+    }
+
+    /// Reads a file whatever model wrote it, and returns its vectors with the model's id; `None` if it is not such a file.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read or written.
+    pub fn open_any(file: File) -> io::Result<Option<(Self, String)>> {
+        let mut found = [0; HEADER];
+        if file.read_exact_at(&mut found, 0).is_err() {
+            return Ok(None);
+        }
+        let named = || {
+            let (dimension, model) = str::from_utf8(&found).ok()?.strip_prefix(FORMAT)?.split_once(" floats, ")?;
+            Some((dimension.parse().ok().filter(|dimension| *dimension <= MAX_DIMENSION)?, model.trim_end().to_owned()))
+        };
+        let Some((dimension, model)) = named() else { return Ok(None) };
+        Ok(Some((Self::open(file, &model, dimension)?, model)))
     }
 
     /// Returns the number of vectors.
@@ -175,7 +196,7 @@ impl Code {
 }
 
 fn header(model: &str, dimension: usize) -> Vec<u8> {
-    let mut header = format!("miniclaw vectors 1, {dimension} floats, {model}").into_bytes();
+    let mut header = format!("{FORMAT}{dimension} floats, {model}").into_bytes();
     header.resize(HEADER - 1, b' ');
     header.push(b'\n');
     header

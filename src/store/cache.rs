@@ -104,6 +104,16 @@ impl Caches {
         caches.rename(from, &caches, to).map_err(StoreError::io(format!("renaming {FOLDER}/{from}")))
     }
 
+    /// Returns the names of all caches that begin with `prefix`.
+    ///
+    /// # Errors
+    /// Returns an error if they cannot be listed.
+    pub fn names(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        let entries = self.dir()?.entries().map_err(StoreError::io(format!("listing {FOLDER}/")))?;
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        Ok(names.filter(|name| name.starts_with(prefix)).collect())
+    }
+
     /// Removes all caches whose names begin with `prefix`.
     ///
     /// # Errors

@@ -84,8 +84,9 @@ impl RecallTool {
         let library = self.conversations.of(kind);
         let query = RecallQuery {
             text: query,
-            most: DEFAULT_HITS,
+            limit: DEFAULT_HITS,
             patience: PATIENCE,
+            vector_weight: None,
             except: None,
             untainted: false,
             only: None,

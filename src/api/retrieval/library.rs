@@ -2,6 +2,7 @@
 //! tests.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::Query;
@@ -16,7 +17,8 @@ use crate::domain::Place;
 use crate::domain::knowledge::{Embedded, ModelName, Search};
 use crate::engine::blocking;
 use crate::library::evaluation::TestReport;
-use crate::library::{self, DEFAULT_HITS, IndexState, Library, LibraryError, NEAR_MISSES, SearchOptions};
+use crate::library::recall::{Conversations, RecallQuery};
+use crate::library::{self, DEFAULT_HITS, IndexState, Library, LibraryError, NEAR_MISSES, Overview, SearchOptions};
 use crate::retrieval::cases::{InvalidTestLine, TestCase};
 use crate::retrieval::search::MAX_HITS;
 
@@ -24,7 +26,7 @@ use crate::retrieval::search::MAX_HITS;
 #[into_params(parameter_in = Query)]
 pub struct SearchQuery {
     query: String,
-    /// `knowledge` (default) or `memory`.
+    /// `knowledge` (default), `memory` or `conversations`: what was said in past conversations, without near misses.
     folder: Option<String>,
     /// Number of hits; 3 if absent, at most 100.
     k: Option<usize>,
@@ -38,7 +40,7 @@ pub struct SearchQuery {
 #[utoipa::path(get, path = "/api/retrieval/search", tag = "retrieval", params(SearchQuery),
     responses((status = 200, body = Search), (status = 400, body = ErrorBody)))]
 pub async fn search(caller: Caller, Query(asked): Query<SearchQuery>) -> Result<Json<Search>, ApiError> {
-    let library = library(&caller, asked.folder.as_deref().unwrap_or("knowledge"))?;
+    let folder = asked.folder.as_deref().unwrap_or("knowledge");
     if asked.query.trim().is_empty() {
         return Err(ApiError::bad_request("empty_query", "query is empty; enter something to search for"));
     }
@@ -46,16 +48,55 @@ pub async fn search(caller: Caller, Query(asked): Query<SearchQuery>) -> Result<
         return Err(ApiError::bad_request("bad_weight", "vector_weight must be between 0 and 1"));
     }
     let k = asked.k.unwrap_or(DEFAULT_HITS).clamp(1, MAX_HITS);
+    if folder == CONVERSATIONS {
+        let messages = caller.tenant().conversations.messages.clone();
+        let found = blocking(move || Ok(recalled(&messages, (&asked, k)))).await?;
+        return Ok(Json(found.map_err(library_error)?));
+    }
+    let library = library(&caller, folder)?;
     let near_misses = asked.candidates.map_or(NEAR_MISSES, |all| all.min(MAX_HITS).saturating_sub(k));
     let options = SearchOptions { k, near_misses, vector_weight: asked.vector_weight };
     let found = blocking(move || Ok(library.search(&asked.query, options))).await?;
     Ok(Json(found.map_err(library_error)?))
 }
 
+/// The name under which past conversations are searched.
+const CONVERSATIONS: &str = "conversations";
+/// How long a search in conversations waits for an index that is being built.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Searches past conversations. Blocks.
+fn recalled(messages: &Arc<Library>, (asked, limit): (&SearchQuery, usize)) -> Result<Search, LibraryError> {
+    let query = RecallQuery {
+        text: &asked.query,
+        limit,
+        patience: PATIENCE,
+        vector_weight: asked.vector_weight,
+        except: None,
+        untainted: false,
+        only: None,
+    };
+    Ok(messages.recall(&query)?.search)
+}
+
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct RetrievalStatus {
     folders: Vec<FolderStatus>,
+    conversations: ConversationsStatus,
     model: EmbeddingModel,
+}
+
+/// The search in past conversations.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct ConversationsStatus {
+    state: IndexState,
+    chunks: u32,
+    /// Number of chunks that have a vector.
+    embedded: u32,
+    /// Whether they are searched by words alone, because the embedding model is a service beyond this machine and
+    /// `embedding.conversations` in config.yml is not `true`.
+    words_only: bool,
+    bytes_on_disk: u64,
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -115,13 +156,20 @@ pub enum EmbeddingState {
 #[utoipa::path(get, path = "/api/retrieval/status", tag = "retrieval", responses((status = 200, body = RetrievalStatus)))]
 pub async fn status(caller: Caller) -> Result<Json<RetrievalStatus>, ApiError> {
     let tenant = caller.tenant();
-    let libraries = [tenant.memory.clone(), tenant.knowledge.clone()];
+    let (libraries, recall) = ([tenant.memory.clone(), tenant.knowledge.clone()], tenant.conversations.clone());
     let status = blocking(move || {
         let mut model = EmbeddingModel { state: EmbeddingState::Unloaded, id: None, dimension: None, detail: None };
         let folders = libraries.iter().map(|library| folder_status(library, &mut model)).collect();
-        Ok(RetrievalStatus { folders, model })
+        Ok(RetrievalStatus { folders, conversations: conversations_status(&recall), model })
     });
     Ok(Json(status.await?))
+}
+
+fn conversations_status(recall: &Conversations) -> ConversationsStatus {
+    let Overview { embedded, progress, bytes_on_disk, .. } = recall.messages.overview();
+    let words_only = recall.is_withheld;
+    let Embedded { done, total } = embedded;
+    ConversationsStatus { state: progress.state, chunks: total, embedded: done, words_only, bytes_on_disk }
 }
 
 fn folder_status(library: &Arc<Library>, model: &mut EmbeddingModel) -> FolderStatus {
@@ -276,7 +324,9 @@ fn library(caller: &Caller, folder: &str) -> Result<Arc<Library>, ApiError> {
     let tenant = caller.tenant();
     let libraries = [&tenant.memory, &tenant.knowledge];
     let found = libraries.into_iter().find(|library| library.folder() == folder);
-    found.cloned().ok_or_else(|| ApiError::bad_request("bad_folder", "folder must be memory or knowledge"))
+    found.cloned().ok_or_else(|| {
+        ApiError::bad_request("bad_folder", "folder must be memory or knowledge; a search also takes conversations")
+    })
 }
 
 pub(in crate::api) fn library_error(error: LibraryError) -> ApiError {

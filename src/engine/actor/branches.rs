@@ -20,7 +20,7 @@ impl Actor {
             return Err(EngineError::NoMessage(missing.clone()));
         }
         self.ledger.fact(Event::Branched { from, to }).await?;
-        self.ledger.settle().await;
+        self.settle().await;
         self.changed();
         Ok(())
     }

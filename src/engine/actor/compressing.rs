@@ -65,7 +65,7 @@ impl Actor {
         let (kept, sha256) = (archive.clone(), Some(sha256));
         let event = Event::Compressed { count, summary: summary.clone(), archive: kept, sha256, automatic };
         self.ledger.fact(event).await?;
-        self.ledger.settle().await;
+        self.settle().await;
         self.changed();
         Ok(Compression { compacted: count, remaining: self.ledger.session.messages.len(), summary, archive })
     }
@@ -124,7 +124,7 @@ impl Actor {
         }
         let count = messages.len();
         self.ledger.fact(Event::Restored { archive: archive.to_owned(), messages, foreign: !own }).await?;
-        self.ledger.settle().await;
+        self.settle().await;
         self.changed();
         Ok(count)
     }

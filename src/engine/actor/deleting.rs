@@ -15,7 +15,7 @@ impl Actor {
             return Err(EngineError::NoMessage(message_id));
         }
         self.ledger.fact(Event::Deleted { message_id, place }).await?;
-        self.ledger.settle().await;
+        self.settle().await;
         self.changed();
         Ok(())
     }

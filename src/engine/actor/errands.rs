@@ -43,7 +43,7 @@ impl Actor {
         let (call_id, path) = (call_id.to_owned(), done.path.to_string());
         self.ledger.fact(Event::Undone { call_id, path, undone: done.direction == Direction::Undo }).await?;
         if self.running.is_none() {
-            self.ledger.settle().await;
+            self.settle().await;
         }
         Ok(done)
     }
@@ -69,7 +69,7 @@ impl Actor {
         }
         self.ledger.fact(Event::Chosen { chosen }).await?;
         if self.running.is_none() {
-            self.ledger.settle().await;
+            self.settle().await;
         }
         Ok(())
     }
@@ -105,7 +105,7 @@ impl Actor {
         self.ledger.fact(Event::Changed { title, chosen, bound }).await?;
         parts.into_iter().flatten().for_each(|part| self.ledger.preview(part));
         if self.running.is_none() {
-            self.ledger.settle().await;
+            self.settle().await;
         }
         self.changed();
         Ok(())
@@ -120,7 +120,7 @@ impl Actor {
             return Err(EngineError::Busy);
         }
         self.ledger.fact(Event::Bound { project_id }).await?;
-        self.ledger.settle().await;
+        self.settle().await;
         Ok(())
     }
 
@@ -134,7 +134,7 @@ impl Actor {
         }
         self.ledger.fact(Event::Pinned { message_id, pinned }).await?;
         if self.running.is_none() {
-            self.ledger.settle().await;
+            self.settle().await;
         }
         Ok(())
     }
@@ -147,14 +147,14 @@ impl Actor {
             return Ok(false);
         }
         self.ledger.fact(Event::TaintCleared {}).await?;
-        self.ledger.settle().await;
+        self.settle().await;
         Ok(true)
     }
 
     pub(super) async fn rename(&mut self, title: String) -> Result<(), EngineError> {
         self.ledger.fact(Event::Titled { title }).await?;
         if self.running.is_none() {
-            self.ledger.settle().await;
+            self.settle().await;
         }
         self.changed();
         Ok(())

@@ -198,7 +198,7 @@ impl Actor {
     async fn queue_fact(&mut self, event: Event) -> Result<(), EngineError> {
         self.ledger.fact(event).await?;
         if self.running.is_none() {
-            self.ledger.settle().await;
+            self.settle().await;
         }
         self.changed();
         Ok(())

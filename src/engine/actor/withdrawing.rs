@@ -45,7 +45,7 @@ impl Actor {
             Direction::Redo => Event::Withdrawn { work_id, withdrawn: false, calls: Vec::new(), kept: Vec::new() },
         };
         self.ledger.fact(event).await?;
-        self.ledger.settle().await;
+        self.settle().await;
         self.changed();
         Ok(files)
     }

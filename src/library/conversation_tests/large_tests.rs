@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{library, message, recall, write};
+use crate::domain::SessionId;
 use crate::library::IndexStorage;
 use crate::store::Home;
 
@@ -57,4 +58,28 @@ fn ten_thousand_messages_by_words() {
     took.sort();
     println!("10,000 messages: built in {built:?}; a search takes {:?} (p50), {:?} (p95)", took[100], took[190]);
     assert!(took[100] < Duration::from_millis(20), "{:?}", took[100]);
+}
+
+#[test]
+fn newest_four_megabytes_left_out_are_searched() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(folder.path()).unwrap();
+    let library = library(&home, IndexStorage::OnDisk);
+    let text = |number: usize| {
+        let words = (0..120).map(|word| format!("w{}", (number * 104_729 + word * word * 31) % 5_000));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let mut messages: Vec<Value> = (0..8_000).map(|number| message(&format!("n{number}"), &text(number))).collect();
+    messages[7_900]["content"] = json!("The spare key is under the blue pot.");
+    messages[10]["content"] = json!("The oldest key is in the cellar.");
+    write(folder.path(), "long", &json!({"messages": messages}));
+    let id = SessionId::parse("long").unwrap();
+    let record = home.stored_conversation(&id).unwrap();
+    let started = Instant::now();
+    let passages = library.recall_in((&id, &record), ("spare key pot", 3)).unwrap();
+    println!("4 MB of {:.1} MB: {:?}", 8_000.0 * text(1).len() as f64 / 1e6, started.elapsed());
+    assert!(passages[0].quotes.iter().any(|quote| quote.message_id == "n7900"), "{passages:?}");
+    let oldest = library.recall_in((&id, &record), ("oldest cellar", 3)).unwrap();
+    assert!(oldest.iter().flat_map(|passage| &passage.quotes).all(|quote| quote.message_id != "n10"));
+    assert!(!folder.path().join("storage/retrieval/conversations").exists(), "nothing of it is kept");
 }
