@@ -131,6 +131,8 @@ mod queue;
 mod read_pictures;
 mod ready;
 mod recall;
+mod recall_cited;
+mod recall_service;
 mod rehearsal;
 mod rehearsal_requested;
 mod requests;

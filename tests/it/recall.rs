@@ -8,12 +8,12 @@ use crate::tainted::page;
 use crate::world::{ASKING, CONFIG, PLAIN, Server, World};
 
 /// Returns a reply that searches conversations.
-fn recalls(query: &str) -> Value {
+pub fn recalls(query: &str) -> Value {
     calls([call("r", "search_memory", json!({"query": query, "in": "conversations"}))])
 }
 
 /// Returns what the last call of the last request returned.
-fn result(world: &World) -> String {
+pub fn result(world: &World) -> String {
     let request = world.asked().pop().unwrap();
     let messages = request["messages"].as_array().unwrap();
     let result = messages.iter().rev().find(|message| message["role"] == "tool").expect("a result");
@@ -21,7 +21,7 @@ fn result(world: &World) -> String {
 }
 
 /// Sends a message and waits until its work has settled. Returns the ids of the session's messages.
-async fn ask(server: &Server<'_>, session: &str, message: &str) -> Vec<String> {
+pub async fn ask(server: &Server<'_>, session: &str, message: &str) -> Vec<String> {
     server.chat(session, message).await;
     let history = server.settled(session).await;
     let messages = history["messages"].as_array().unwrap();
@@ -259,6 +259,27 @@ async fn memory_is_retrieved_where_conversations_cannot_be() {
 }
 
 #[tokio::test]
+async fn excluded_words_are_in_no_later_request_of_a_run() {
+    let run = call("t", "terminal", json!({"command": "touch ran.txt"}));
+    let replies = [says(["Noted."]), calls([run]), says(["Done."])];
+    let world = World::new(script(replies)).await.with_file("config.json", WITH_CONVERSATIONS);
+    world.write("config.yml", ASKING);
+    let server = world.serve().await;
+    ask(&server, "old", "My landlord is called Zelnik.").await;
+    let mut stream = server.open_chat("new", "Who is my landlord?").await;
+    while let Some(frame) = stream.next().await {
+        if frame.is("approval_request") {
+            assert!(sent(&world).contains("Zelnik"), "{}", sent(&world));
+            server.put("/api/sessions/old/not-for-recall", json!({})).await.ok();
+            server.decide(&frame.data, "deny").await;
+        }
+    }
+    server.settled("new").await;
+    assert_eq!(world.asked().len(), 3);
+    assert!(!sent(&world).contains("Zelnik"), "{}", sent(&world));
+}
+
+#[tokio::test]
 async fn deleted_words_are_in_no_later_request_of_a_run() {
     let run = call("t", "terminal", json!({"command": "touch ran.txt"}));
     let replies = [says(["Noted."]), calls([run]), says(["Done."])];
@@ -293,7 +314,7 @@ fn is_cached(world: &World, words: &[u8]) -> bool {
 }
 
 #[tokio::test]
-async fn purge_clears_the_indexes_before_it_removes_anything() {
+async fn purge_empties_the_indexes_before_it_removes_anything() {
     let replies = [says(["Noted."]), recalls("landlord"), says(["Zelnik."])];
     let world = World::new(script(replies.into_iter().chain([always(says(["Yes."]))]))).await;
     let server = world.serve().await;
