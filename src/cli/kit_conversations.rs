@@ -80,6 +80,22 @@ fn sessions(text: &str) -> Vec<Session> {
     sessions
 }
 
+/// Returns where the sessions of a text begin; none if it is no list of messages under headings with a time.
+pub(super) fn session_starts(text: &str) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if let Some(heading) = line.trim_end().strip_prefix("## ") {
+            if time(heading).is_none() {
+                return Vec::new();
+            }
+            starts.push(at);
+        }
+        at += line.len();
+    }
+    starts
+}
+
 /// Returns the time at the beginning of a heading such as `1:56 pm on 8 May, 2023 (session 1)`.
 fn time(heading: &str) -> Option<f64> {
     let written = heading.split(" (").next()?;

@@ -11,8 +11,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Hit {
     pub text: String,
-    /// Fused score, 0 to 1; comparable only within one answer.
+    /// Fused score, 0 to 1, which the order is by; comparable only within one answer.
     pub score: f64,
+    /// How likely it answers the question, 0 to 1, judged by itself; comparable between searches. Absent if an older version
+    /// found it, or if it was not searched for by its words or meaning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// Whether the confidence is below the floor, so that the hit hardly answers the question.
+    #[serde(default)]
+    pub weak: bool,
     /// Path of the file in the home, e.g. `memory/MEMORY.md`.
     pub source: String,
     /// The headings above it, joined by ` › `; absent at the top of a file.
@@ -58,6 +65,30 @@ pub struct ScoreExplanation {
     /// Absent if late interaction was not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<LateScore>,
+    /// What the confidence is judged by, with the cosine. Absent if an older version found the hit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+}
+
+/// What a passage has of its question, whatever the other passages have.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct Evidence {
+    /// Share of the weight of the question's words that the passage has, 0 to 1. A word far from the centre counts less.
+    pub coverage: f64,
+    /// Weight of the words that it has; rarer words weigh more.
+    pub weight: f64,
+    /// Weight of the one that counts most.
+    pub best: f64,
+    /// Share of the weight of words that no text contains, 0 to 1.
+    pub nowhere: f64,
+    /// Number of names and numbers in the question.
+    pub names: u32,
+    /// How many of these the passage lacks.
+    pub missing_names: u32,
+    /// Whether single characters were searched, because no text has two of the question's side by side.
+    pub characters: bool,
+    /// Number of chunks in the index: the best of many is easily similar by chance.
+    pub chunks: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]

@@ -351,7 +351,7 @@ impl Library {
             tokens: piece_store.as_ref().map(|store| &store.tokens),
             analyser: &self.analyser,
             ranking: match &view.store {
-                Some(store) => self.settings.ranking.for_model(store.embedder.weight()),
+                Some(store) => self.settings.ranking.for_model(&*store.embedder),
                 None => self.settings.ranking,
             },
             window: WindowLimit(self.settings.limits.tokens),

@@ -108,7 +108,8 @@ impl ProjectLibrary {
         let text = self.library.home.read_text(&Place::parse(&source).ok()?).ok()?.content;
         let text: String = text.chars().take(BEGINNING).collect();
         let lines = Some((1, text.lines().count().max(1) as u32));
-        Some(Hit { range: (0, text.len()), text, score: 0.0, source, heading: None, lines, how: None })
+        let range = (0, text.len());
+        Some(Hit { range, text, score: 0.0, confidence: None, weak: false, source, heading: None, lines, how: None })
     }
 }
 

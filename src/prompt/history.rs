@@ -530,6 +530,8 @@ mod tests {
         Hit {
             text: "On Monday.".to_owned(),
             score: 1.0,
+            confidence: Some(0.9),
+            weak: false,
             source: "memory/MEMORY.md".to_owned(),
             heading: None,
             lines: Some((3, 4)),

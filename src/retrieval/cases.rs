@@ -112,6 +112,8 @@ mod tests {
         Hit {
             text: text.to_owned(),
             score: 1.0,
+            confidence: Some(0.9),
+            weak: false,
             source: source.to_owned(),
             heading: Some(heading.to_owned()),
             lines: None,

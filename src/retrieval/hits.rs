@@ -3,6 +3,7 @@
 use tantivy::DocAddress;
 
 use super::analyse::WritingSystem;
+use super::confidence::{Assessment, FLOOR};
 use super::fuse::{Candidate, Ranked, ScoredCandidates};
 use super::lexical::TermMatches;
 use super::search::{Cosines, SearchError, Searchable};
@@ -18,6 +19,7 @@ pub(super) struct Answers<'a> {
     /// Writing system of the question.
     pub script: WritingSystem,
     pub matches: &'a [TermMatches],
+    pub assessment: Assessment,
     pub scored: &'a ScoredWindows<'a>,
     pub cosines: Option<Cosines<'a>>,
     /// Score of each window.
@@ -93,16 +95,33 @@ impl Answers<'_> {
             share: *vector_share,
         });
         let late = candidate.late.map(|score| LateScore { score, share: *late_share, weight: *late_weight });
+        let evidence = self.assessment.evidence(&self.relative_scores(window));
+        let confidence = self.assessment.confidence(&evidence, candidate.cosine, candidate.foreign);
         let passage = self.searchable.snapshot.passage(window.begin, window.end, window.chunk)?;
         Ok(Hit {
             text: passage.text,
             score: *fused,
+            confidence: Some(confidence),
+            weak: confidence < FLOOR,
             source: passage.source,
             heading: (!passage.heading.is_empty()).then_some(passage.heading),
             lines: passage.lines,
             range: (passage.range.start, passage.range.end),
-            how: Some(ScoreExplanation { rank, vector_weight: *vector_weight, lexical, vector, late }),
+            how: Some(ScoreExplanation {
+                rank,
+                vector_weight: *vector_weight,
+                lexical,
+                vector,
+                late,
+                evidence: Some(evidence),
+            }),
         })
+    }
+
+    /// Returns the score that each word contributes, relative to its idf.
+    fn relative_scores(&self, window: &Window) -> Vec<f64> {
+        let scores = self.matches.iter().zip(self.scored.parts(window));
+        scores.map(|(term, (score, _))| score / term.idf.max(f64::MIN_POSITIVE)).collect()
     }
 
     /// Returns the score that each word and pair of words contributes.

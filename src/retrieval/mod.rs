@@ -4,13 +4,14 @@
 //! A `chunk_index` stores files and chunks in tantivy; `index` keeps it in sync with a folder. A `search` queries two retrievers:
 //! `lexical` searches by words, `vectors` by meaning (with a model of `miniclaw_embed` or a service). It can compare the
 //! candidates with the question piece by piece (`late`), and it fuses the scores (`fuse`) into **hits** that explain why they
-//! were found. This module opens no documents: callers pass in bytes, index folders and file handles.
+//! were found, each with a `confidence` that it answers. This module opens no documents: callers pass in bytes, index folders and file handles.
 
 pub mod analyse;
 pub mod cases;
 pub mod chunk;
 pub mod chunk_index;
 mod chunk_positions;
+pub mod confidence;
 mod embed;
 pub mod extract;
 pub mod fuse;

@@ -6,6 +6,7 @@ use std::time::Instant;
 use tantivy::DocAddress;
 
 use super::analyse::{Analyser, Query, WritingSystem, holds_identifier};
+use super::confidence::{AssessedIndex, Assessment, unrelated_cosine};
 use super::fuse::{VECTOR_WEIGHT, ranked};
 use super::hits::{Answers, best_of_chunks, missed_by};
 use super::late::{self, TokenVectors};
@@ -13,7 +14,7 @@ use super::lexical::{Bm25, IndexSnapshot};
 use super::vectors::{self, Vectors};
 use super::windows::{Candidates, ScoredWindows, WindowLimit, windows};
 use crate::domain::knowledge::{NearMiss, SearchTimings, SearchedTerm, WeightReason, Weights};
-use crate::domain::{Hit, TokenVector};
+use crate::domain::{Embedder, Hit, TokenVector};
 
 /// Number of candidates of each retriever, independent of `k`, so that the best hit is the same for every `k`.
 const CANDIDATES_PER_RETRIEVER: usize = 50;
@@ -28,12 +29,18 @@ pub struct Ranking {
     pub bm25: Bm25,
     /// Weight of the vector retriever when both retrievers answer, 0 to 1. Absent: the best weight for the model.
     pub vector_weight: Option<f64>,
+    /// Cosine of unrelated texts by the model.
+    pub unrelated_cosine: f64,
 }
 
 impl Ranking {
-    /// Sets the model's own weight if none is configured.
-    pub fn for_model(self, weight: f64) -> Self {
-        Self { vector_weight: self.vector_weight.or(Some(weight)), ..self }
+    /// Sets what depends on the model: its own weight, if none is configured, and the cosine of unrelated texts.
+    pub fn for_model(self, model: &dyn Embedder) -> Self {
+        Self {
+            vector_weight: self.vector_weight.or(Some(model.weight())),
+            unrelated_cosine: unrelated_cosine(model.id()),
+            ..self
+        }
     }
 }
 
@@ -125,8 +132,18 @@ impl Searchable<'_> {
         let weights = if late.is_some() { weights.with_late() } else { weights };
         let script = WritingSystem::of(request.query);
         let best_of_chunks = best_of_chunks(&scored.windows);
-        let answers =
-            Answers { searchable: self, script, matches: &matches, scored: &scored, cosines, late, best_of_chunks };
+        let index = AssessedIndex { chunks: self.snapshot.len(), unrelated_cosine: self.ranking.unrelated_cosine };
+        let assessment = Assessment::new(request.query, &matches, self.analyser, index);
+        let answers = Answers {
+            searchable: self,
+            script,
+            matches: &matches,
+            assessment,
+            scored: &scored,
+            cosines,
+            late,
+            best_of_chunks,
+        };
         let ranked = ranked(answers.candidates(), weights);
         let k = request.k.min(MAX_HITS);
         let chosen = answers.chosen(&ranked, k + request.near_misses);

@@ -250,6 +250,8 @@ mod tests {
         let hit = Hit {
             text: text.to_owned(),
             score: 1.0,
+            confidence: Some(0.9),
+            weak: false,
             source: "s:m1".to_owned(),
             heading: None,
             lines: None,

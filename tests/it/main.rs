@@ -61,6 +61,7 @@ mod interrupt;
 mod jobs;
 mod journal;
 mod keeping;
+mod kit;
 mod left_out;
 mod malformed;
 mod mcp;

@@ -5334,6 +5334,46 @@ export interface components {
                 [key: string]: string;
             };
         };
+        /** @description What a passage has of its question, whatever the other passages have. */
+        Evidence: {
+            /**
+             * Format: double
+             * @description Share of the weight of the question's words that the passage has, 0 to 1. A word far from the centre counts less.
+             */
+            coverage: number;
+            /**
+             * Format: double
+             * @description Weight of the words that it has; rarer words weigh more.
+             */
+            weight: number;
+            /**
+             * Format: double
+             * @description Weight of the one that counts most.
+             */
+            best: number;
+            /**
+             * Format: double
+             * @description Share of the weight of words that no text contains, 0 to 1.
+             */
+            nowhere: number;
+            /**
+             * Format: int32
+             * @description Number of names and numbers in the question.
+             */
+            names: number;
+            /**
+             * Format: int32
+             * @description How many of these the passage lacks.
+             */
+            missing_names: number;
+            /** @description Whether single characters were searched, because no text has two of the question's side by side. */
+            characters: boolean;
+            /**
+             * Format: int32
+             * @description Number of chunks in the index: the best of many is easily similar by chance.
+             */
+            chunks: number;
+        };
         /** @description Why a work failed, with a code so that a page can show the error in another language. */
         Failure: {
             work_id: string;
@@ -6041,9 +6081,17 @@ export interface components {
             text: string;
             /**
              * Format: double
-             * @description Fused score, 0 to 1; comparable only within one answer.
+             * @description Fused score, 0 to 1, which the order is by; comparable only within one answer.
              */
             score: number;
+            /**
+             * Format: double
+             * @description How likely it answers the question, 0 to 1, judged by itself; comparable between searches. Absent if an older version
+             *     found it, or if it was not searched for by its words or meaning.
+             */
+            confidence?: number | null;
+            /** @description Whether the confidence is below the floor, so that the hit hardly answers the question. */
+            weak?: boolean;
             /** @description Path of the file in the home, e.g. `memory/MEMORY.md`. */
             source: string;
             /** @description The headings above it, joined by ` › `; absent at the top of a file. */
@@ -7659,6 +7707,7 @@ export interface components {
             lexical?: components["schemas"]["LexicalScore"] | null;
             vector?: components["schemas"]["VectorScore"] | null;
             late?: components["schemas"]["LateScore"] | null;
+            evidence?: components["schemas"]["Evidence"] | null;
         };
         /** @description A search with everything that determined its result. */
         Search: {

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Fits the coefficients of src/retrieval/confidence.rs. Standard library only.
+
+usage: fit-confidence.py RUNS
+
+RUNS is the folder that `miniclaw eval --kit DIR --runs RUNS` wrote: `SET.MODE.evidence.jsonl` holds the evidence for the
+first hits of each question. Right hits are told from the hits for questions of other sets in the same script (logistic
+regression; every set counts alike). Half of the questions are fitted; the floor is where 97.3 % of their right hits are, and
+the constant is shifted so that the confidence there is 0.5. The other half is printed as a check: share of the questions
+whose right hit is strong / share of the others that get a strong hit.
+"""
+import glob, hashlib, json, math, os, sys
+
+KEPT = 0.973
+FIRST = ["coverage", "weight", "missing_names", "chunks"]
+MODELS = {
+    "WORDS": ("lexical", "Spaced", FIRST),
+    "CHARACTERS": ("lexical", "Unspaced", FIRST + ["nowhere", "best", "characters"]),
+    "WORDS_AND_VECTORS": ("hybrid", "Spaced", FIRST + ["nowhere", "cosine"]),
+    "CHARACTERS_AND_VECTORS": ("hybrid", "Unspaced", FIRST + ["nowhere", "best", "characters", "cosine"]),
+}
+RIDGE = 1e-3
+
+
+def features(hit, names):
+    evidence = hit["evidence"]
+    value = {
+        "coverage": math.log(evidence["coverage"] + 0.1),
+        "weight": math.log1p(2.2 * evidence["weight"]),
+        "best": evidence["best"],
+        "nowhere": evidence["nowhere"],
+        "missing_names": evidence["missing_names"] / max(1, evidence["names"]),
+        "characters": float(evidence["characters"]),
+        "chunks": math.log(max(10, evidence["chunks"])),
+        "cosine": hit["cosine"],
+    }
+    return [value[name] for name in names]
+
+
+def questions(runs, mode, script, names):
+    """Yields set, half, whether right, and the features of the hits that count."""
+    for path in sorted(glob.glob(os.path.join(runs, f"*.{mode}.evidence.jsonl"))):
+        if "conversations" in path:
+            continue
+        name = os.path.basename(path).split(".")[0]
+        for line in open(path, encoding="utf-8"):
+            asked = json.loads(line)
+            right = asked["kind"] == "Answerable"
+            if asked["script"] != script or asked["kind"] not in ("Answerable", "Foreign"):
+                continue
+            hits = [hit for hit in asked["hits"] if hit["right"] or not right]
+            has_vectors = any(hit["cosine"] is not None for hit in asked["hits"])
+            if (right and not hits) or ("cosine" in names and not has_vectors):
+                continue
+            half = int(hashlib.md5((asked["id"] + asked["query"]).encode()).hexdigest(), 16) % 2
+            usable = [hit for hit in hits if not ("cosine" in names and hit["cosine"] is None)]
+            yield name, half, right, [features(hit, names) for hit in usable]
+
+
+def solve(matrix, vector):
+    """Solves a small system of linear equations."""
+    rows = [row[:] + [value] for row, value in zip(matrix, vector)]
+    size = len(rows)
+    for at in range(size):
+        pivot = max(range(at, size), key=lambda row: abs(rows[row][at]))
+        rows[at], rows[pivot] = rows[pivot], rows[at]
+        for row in range(size):
+            if row != at:
+                factor = rows[row][at] / rows[at][at]
+                rows[row] = [a - factor * b for a, b in zip(rows[row], rows[at])]
+    return [rows[at][size] / rows[at][at] for at in range(size)]
+
+
+def logistic(x):
+    return 1 / (1 + math.exp(-max(-60.0, min(60.0, x))))
+
+
+def fitted(asked, size):
+    """Returns the coefficients and the constant, by Newton's method."""
+    counts = {}
+    for name, _, right, hits in asked:
+        counts[name, right] = counts.get((name, right), 0) + len(hits)
+    rows = [(hit, float(right), 1 / counts[name, right]) for name, _, right, hits in asked for hit in hits]
+    total = sum(weight for *_, weight in rows)
+    mean = [sum(hit[at] for hit, *_ in rows) / len(rows) for at in range(size)]
+    spread = [math.sqrt(sum((hit[at] - mean[at]) ** 2 for hit, *_ in rows) / len(rows)) or 1.0 for at in range(size)]
+    rows = [([(x - m) / s for x, m, s in zip(hit, mean, spread)] + [1.0], y, w / total) for hit, y, w in rows]
+    found = [0.0] * (size + 1)
+    for _ in range(30):
+        gradient = [RIDGE * b for b in found[:-1]] + [0.0]
+        hessian = [[RIDGE * (i == j) + 1e-9 for j in range(size + 1)] for i in range(size + 1)]
+        for x, y, weight in rows:
+            p = logistic(sum(a * b for a, b in zip(x, found)))
+            for i, xi in enumerate(x):
+                gradient[i] += weight * (p - y) * xi
+                for j, xj in enumerate(x):
+                    hessian[i][j] += weight * p * (1 - p) * xi * xj
+        found = [b - step for b, step in zip(found, solve(hessian, gradient))]
+    coefficients = [b / s for b, s in zip(found, spread)]
+    return coefficients, found[-1] - sum(c * m for c, m in zip(coefficients, mean))
+
+
+def main():
+    runs = sys.argv[1]
+    for model, (mode, script, names) in MODELS.items():
+        asked = list(questions(runs, mode, script, names))
+        both = {name for name, _, right, _ in asked if right} & {name for name, _, right, _ in asked if not right}
+        asked = [row for row in asked if row[0] in both]
+        if not asked:
+            print(f"{model}: no questions")
+            continue
+        coefficients, constant = fitted([row for row in asked if row[1] == 0], len(names))
+        score = lambda hits: max((constant + sum(c * x for c, x in zip(coefficients, hit)) for hit in hits), default=-60.0)
+        scores = [(name, half, right, score(hits)) for name, half, right, hits in asked]
+        mean = lambda values: sum(values) / max(1, len(values))
+
+        def strong(half, floor):
+            for name in sorted(both):
+                of_set = [row for row in scores if row[0] == name and row[1] == half]
+                kept, others = ([row[3] >= floor for row in of_set if row[2] == right] for right in (True, False))
+                yield name, mean(kept), mean(others)
+
+        low, high = -60.0, 60.0
+        for _ in range(60):
+            floor = (low + high) / 2
+            if mean([kept for _, kept, _ in strong(0, floor)]) >= KEPT:
+                low = floor
+            else:
+                high = floor
+        printed = ", ".join(f"{name}: {value:.3f}" for name, value in zip(names, coefficients))
+        print(f"{model}: {printed}, constant: {constant - low:.3f}")
+        for half in (0, 1):
+            sets = list(strong(half, low))
+            figures = " ".join(f"{name} {kept:.3f}/{others:.3f}" for name, kept, others in sets)
+            print(f"  {'checked' if half else 'fitted'}: {figures} mean {mean([s[1] for s in sets]):.3f}/{mean([s[2] for s in sets]):.3f}")
+
+
+if __name__ == "__main__":
+    main()
