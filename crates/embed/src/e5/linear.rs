@@ -14,7 +14,7 @@ pub(super) const BLOCK: usize = 32;
 /// Size of a block of weights in the file, in bytes: a 16-bit float, and 32 steps, two per byte.
 pub(super) const PACKED: usize = 18;
 /// Number of outputs computed together.
-const OUTPUTS: usize = 8;
+const OUTPUTS: usize = 16;
 /// Number of rows computed together.
 const ROWS: usize = 4;
 /// Number of inputs that one instruction multiplies for each output.
@@ -167,9 +167,16 @@ type Tile = [[f32; OUTPUTS]; ROWS];
 /// Computes the products of `ROWS` rows for `OUTPUTS` outputs.
 fn tile(steps: &[[[u8; OUTPUTS * FOUR]; BLOCK / FOUR]], scales: &[[f32; OUTPUTS]], rows: &[[Block; ROWS]]) -> Tile {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        // SAFETY: the condition checks that the processor supports AVX2 and FMA.
-        return unsafe { x86::tile(steps, scales, rows) };
+    {
+        use std::arch::is_x86_feature_detected;
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni") {
+            // SAFETY: the condition checks that the processor supports AVX-512 F and VNNI.
+            return unsafe { x86::tile_vnni(steps, scales, rows) };
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // SAFETY: the condition checks that the processor supports AVX2 and FMA.
+            return unsafe { x86::tile(steps, scales, rows) };
+        }
     }
     tile_portable(steps, scales, rows)
 }
@@ -205,14 +212,71 @@ mod x86 {
 
     use super::{BLOCK, Block, FOUR, OUTPUTS, ROWS, Tile};
 
+    /// Number of outputs that a vector of 256 bits holds.
+    const HALF: usize = OUTPUTS / 2;
+
+    #[target_feature(enable = "avx512f,avx512vnni")]
+    pub fn tile_vnni(
+        steps: &[[[u8; OUTPUTS * FOUR]; BLOCK / FOUR]],
+        scales: &[[f32; OUTPUTS]],
+        rows: &[[Block; ROWS]],
+    ) -> Tile {
+        let mut sums = [_mm512_setzero_ps(); ROWS];
+        for ((steps, scales), blocks) in steps.iter().zip(scales).zip(rows) {
+            // Two sums for each row, because each instruction waits for the one before that adds to the same sum.
+            let mut products = [[_mm512_setzero_si512(); 2]; ROWS];
+            for (product, block) in products.iter_mut().zip(blocks) {
+                product[0] = _mm512_set1_epi32(i32::from(block.excess as i16) + (block.excess >> 16));
+            }
+            for (four, weights) in steps.iter().enumerate() {
+                // SAFETY: the array is 64 bytes long, and an unaligned load needs no alignment.
+                let weights = unsafe { _mm512_loadu_si512(weights.as_ptr().cast()) };
+                for (product, block) in products.iter_mut().zip(blocks) {
+                    let sum = &mut product[four % 2];
+                    *sum = _mm512_dpbusd_epi32(*sum, weights, _mm512_set1_epi32(block.steps[four]));
+                }
+            }
+            // SAFETY: the array holds sixteen floats, and an unaligned load needs no alignment.
+            let scales = unsafe { _mm512_loadu_ps(scales.as_ptr()) };
+            for ((sum, [first, second]), block) in sums.iter_mut().zip(products).zip(blocks) {
+                let whole = _mm512_cvtepi32_ps(_mm512_add_epi32(first, second));
+                *sum = _mm512_fmadd_ps(whole, _mm512_mul_ps(scales, _mm512_set1_ps(block.scale)), *sum);
+            }
+        }
+        let mut tile = Tile::default();
+        for (floats, sum) in tile.iter_mut().zip(sums) {
+            // SAFETY: the array holds sixteen floats, and an unaligned store needs no alignment.
+            unsafe { _mm512_storeu_ps(floats.as_mut_ptr(), sum) };
+        }
+        tile
+    }
+
     #[target_feature(enable = "avx2,fma")]
     pub fn tile(
         steps: &[[[u8; OUTPUTS * FOUR]; BLOCK / FOUR]],
         scales: &[[f32; OUTPUTS]],
         rows: &[[Block; ROWS]],
     ) -> Tile {
+        let mut tile = Tile::default();
+        for half in 0..2 {
+            for (floats, sum) in tile.iter_mut().zip(half_tile(half, steps, scales, rows)) {
+                floats[half * HALF..][..HALF].copy_from_slice(&sum);
+            }
+        }
+        tile
+    }
+
+    /// Computes the lower or the upper half of the outputs.
+    #[target_feature(enable = "avx2,fma")]
+    fn half_tile(
+        half: usize,
+        steps: &[[[u8; OUTPUTS * FOUR]; BLOCK / FOUR]],
+        scales: &[[f32; OUTPUTS]],
+        rows: &[[Block; ROWS]],
+    ) -> [[f32; HALF]; ROWS] {
         let mut sums = [_mm256_setzero_ps(); ROWS];
         for ((steps, scales), blocks) in steps.iter().zip(scales).zip(rows) {
+            let scales = floats(&scales.as_chunks().0[half]);
             // Each lane sums 16 products of `weight step - 8` and an input's step. The final sum is at most 16 * 8 * 127,
             // which fits 16 bits. Intermediate overflow wraps around and cancels out.
             let mut products = [_mm256_setzero_si256(); ROWS];
@@ -220,7 +284,7 @@ mod x86 {
                 *product = _mm256_set1_epi32(block.excess);
             }
             for (four, weights) in steps.iter().enumerate() {
-                let weights = bytes(weights);
+                let weights = bytes(&weights.as_chunks().0[half]);
                 for (product, block) in products.iter_mut().zip(blocks) {
                     let pairs = _mm256_maddubs_epi16(weights, _mm256_set1_epi32(block.steps[four]));
                     *product = _mm256_add_epi16(*product, pairs);
@@ -228,26 +292,25 @@ mod x86 {
             }
             for ((sum, product), block) in sums.iter_mut().zip(products).zip(blocks) {
                 let whole = _mm256_cvtepi32_ps(_mm256_madd_epi16(product, _mm256_set1_epi16(1)));
-                let scale = _mm256_mul_ps(floats(scales), _mm256_set1_ps(block.scale));
-                *sum = _mm256_fmadd_ps(whole, scale, *sum);
+                *sum = _mm256_fmadd_ps(whole, _mm256_mul_ps(scales, _mm256_set1_ps(block.scale)), *sum);
             }
         }
-        let mut tile = Tile::default();
-        for (floats, sum) in tile.iter_mut().zip(sums) {
+        sums.map(|sum| {
+            let mut floats = [0.0; HALF];
             // SAFETY: the array holds eight floats, and an unaligned store needs no alignment.
             unsafe { _mm256_storeu_ps(floats.as_mut_ptr(), sum) };
-        }
-        tile
+            floats
+        })
     }
 
     #[target_feature(enable = "avx2")]
-    fn bytes(bytes: &[u8; 32]) -> __m256i {
+    fn bytes(bytes: &[u8; HALF * FOUR]) -> __m256i {
         // SAFETY: the array is 32 bytes long, and an unaligned load needs no alignment.
         unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
     }
 
     #[target_feature(enable = "avx2")]
-    fn floats(floats: &[f32; 8]) -> __m256 {
+    fn floats(floats: &[f32; HALF]) -> __m256 {
         // SAFETY: the array holds eight floats, and an unaligned load needs no alignment.
         unsafe { _mm256_loadu_ps(floats.as_ptr()) }
     }
@@ -296,6 +359,21 @@ mod tests {
         }
     }
 
+    /// Computes a tile with each kernel that this processor supports.
+    fn tiles(
+        steps: &[[[u8; OUTPUTS * FOUR]; BLOCK / FOUR]],
+        scales: &[[f32; OUTPUTS]],
+        rows: &[[Block; ROWS]],
+    ) -> Vec<(&'static str, Tile)> {
+        let mut tiles = vec![("best", tile(steps, scales, rows))];
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+            // SAFETY: the condition checks that the processor supports AVX2 and FMA.
+            tiles.push(("AVX2", unsafe { x86::tile(steps, scales, rows) }));
+        }
+        tiles
+    }
+
     proptest! {
         #[test]
         fn products_match_floats_within_quantisation_error(
@@ -322,9 +400,11 @@ mod tests {
             for (group, steps) in layer.steps.chunks_exact(blocks).enumerate() {
                 for rows in QuantisedRows::new(&inputs, width).blocks.chunks_exact(blocks) {
                     let scales = &layer.scales[group * blocks..][..blocks];
-                    let (simd, portable) = (tile(steps, scales, rows), tile_portable(steps, scales, rows));
-                    for (simd, portable) in simd.iter().flatten().zip(portable.iter().flatten()) {
-                        prop_assert!((simd - portable).abs() < 1e-3, "on any processor: {simd} {portable}");
+                    let portable = tile_portable(steps, scales, rows);
+                    for (kernel, simd) in tiles(steps, scales, rows) {
+                        for (simd, portable) in simd.iter().flatten().zip(portable.iter().flatten()) {
+                            prop_assert!((simd - portable).abs() < 1e-3, "{kernel}: {simd} {portable}");
+                        }
                     }
                 }
             }
