@@ -6,8 +6,9 @@
 //! - [`E5Small`]: multilingual-e5-small (100 languages, 384 floats), more accurate and about five times slower. It can also
 //!   compute one vector for each token, for late interaction.
 //!
-//! [`dot`] computes dot products of vectors quantised to 8 bits. The crate does not open files, start processes or use the
-//! network: the caller passes weights and vocabularies as byte slices. README.md lists shapes, papers, formats and limits.
+//! [`dot`] computes dot products of vectors quantised to 8 bits, and [`signs`] those with vectors of signs. The crate does not
+//! open files, start processes or use the network: the caller passes weights and vocabularies as byte slices. README.md lists
+//! shapes, papers, formats and limits.
 
 pub mod dot;
 mod e5;
@@ -15,6 +16,7 @@ mod matrix;
 mod script;
 mod sentence_encoder;
 mod sentencepiece;
+pub mod signs;
 
 pub use e5::E5Small;
 pub use sentence_encoder::UniversalSentenceEncoder;

@@ -10,6 +10,8 @@ mod store;
 
 use std::sync::{PoisonError, RwLock};
 
+use miniclaw_embed::signs::SignQuery;
+
 use super::lexical::{IndexSnapshot, idf};
 use super::span::{Kernel, Span, WindowLimit};
 use super::windows::ScoredWindows;
@@ -24,14 +26,7 @@ const SAMPLED_CHUNKS: usize = 200;
 /// A piece of the question, prepared for comparison.
 struct QueryPiece {
     idf: f64,
-    /// For each byte of signs, what each of its 256 values adds to the dot product.
-    tables: Vec<[f32; 256]>,
-}
-
-impl QueryPiece {
-    fn product(&self, bits: &[u8]) -> f32 {
-        self.tables.iter().zip(bits).map(|(table, byte)| table[usize::from(*byte)]).sum()
-    }
+    vector: SignQuery,
 }
 
 /// Compares the candidates with the question.
@@ -48,7 +43,10 @@ impl LateInteraction<'_> {
         let mean = self.tokens.mean()?;
         let query_pieces: Vec<QueryPiece> = question
             .iter()
-            .map(|token| QueryPiece { idf: self.idf(token.piece), tables: tables(&centred(&token.vector, mean)) })
+            .map(|token| QueryPiece {
+                idf: self.idf(token.piece),
+                vector: SignQuery::new(&centred(&token.vector, mean)),
+            })
             .collect();
         let all: f64 = query_pieces.iter().map(|piece| piece.idf).sum();
         (all > 0.0).then_some(())?;
@@ -82,7 +80,7 @@ impl LateInteraction<'_> {
             for (start, bits) in signs.each() {
                 let Some(unit) = span.fresh_unit(part_index, start) else { continue };
                 let own = &mut closeness[unit * query_pieces.len()..];
-                own.iter_mut().zip(query_pieces).for_each(|(most, piece)| *most = most.max(piece.product(bits)));
+                own.iter_mut().zip(query_pieces).for_each(|(most, piece)| *most = most.max(piece.vector.product(bits)));
             }
         }
         Some(closeness)
@@ -94,21 +92,6 @@ fn centred(vector: &[f32], mean: &[f32]) -> Vec<f32> {
     let centred = vector.iter().zip(mean).map(|(value, mean)| value - mean);
     let length = centred.clone().map(|value| value * value).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
     centred.map(|value| value / length).collect()
-}
-
-/// Builds the lookup tables of [`QueryPiece`]. A set sign bit stands for `1/√dimension`, a clear one for `−1/√dimension`.
-fn tables(vector: &[f32]) -> Vec<[f32; 256]> {
-    let unit = 1.0 / (vector.len() as f32).sqrt();
-    let table = |eight: &[f32]| {
-        let mut table = [0.0; 256];
-        table[0] = -unit * eight.iter().sum::<f32>();
-        for byte in 1..1usize << eight.len() {
-            let lowest = byte.trailing_zeros() as usize;
-            table[byte] = table[byte & (byte - 1)] + 2.0 * unit * eight[lowest];
-        }
-        table
-    };
-    vector.chunks(8).map(table).collect()
 }
 
 /// Computes and stores the missing vectors of the chunks of `snapshot`. After each chunk, calls `on_progress` with the number of

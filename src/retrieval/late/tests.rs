@@ -119,6 +119,12 @@ fn grown_index_restarts_and_changed_one_adds() {
     fill(&tokens, &Words, &index(&[]).snapshot().unwrap(), &mut |_| panic!("nothing to make")).unwrap();
 }
 
+/// Rounds a vector to 127 steps on either side of 0.
+fn quantised(vector: Vec<f32>) -> Vec<f32> {
+    let step = vector.iter().fold(0.0_f32, |most, value| most.max(value.abs())) / 127.0;
+    vector.iter().map(|value| (value / step).round() * step).collect()
+}
+
 /// Computes the scores directly from the definition, without tables or a store.
 fn naive(late: &LateInteraction, question: &[TokenVector], scored: &ScoredWindows) -> Vec<f64> {
     let mean = late.tokens.mean().unwrap();
@@ -149,7 +155,7 @@ fn naive(late: &LateInteraction, question: &[TokenVector], scored: &ScoredWindow
                         continue;
                     }
                     for (best, asked) in best.iter_mut().zip(question) {
-                        let q = centred(&asked.vector, mean);
+                        let q = quantised(centred(&asked.vector, mean));
                         let signs = token.vector.iter().zip(mean).map(|(d, mean)| if d > mean { 1.0 } else { -1.0 });
                         let product: f32 = q.iter().zip(signs).map(|(q, sign)| q * sign).sum();
                         *best = best.max(near * f64::from(product / (DIMENSION as f32).sqrt()).max(0.0));
