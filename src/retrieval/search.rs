@@ -117,7 +117,8 @@ impl Searchable<'_> {
         took.lexical = micros(started);
 
         let started = Instant::now();
-        let cosines = self.cosines(request.query_vector.as_ref())?;
+        let script = WritingSystem::of(request.query);
+        let cosines = self.cosines(request.query_vector.as_ref(), script)?;
         took.vector = micros(started);
 
         let started = Instant::now();
@@ -130,7 +131,6 @@ impl Searchable<'_> {
         let scored = windows(self.snapshot, &matches, &candidates, self.window)?;
         let late = self.late(request, &scored, weights.reason);
         let weights = if late.is_some() { weights.with_late() } else { weights };
-        let script = WritingSystem::of(request.query);
         let best_of_chunks = best_of_chunks(&scored.windows);
         let index = AssessedIndex { chunks: self.snapshot.len(), unrelated_cosine: self.ranking.unrelated_cosine };
         let assessment = Assessment::new(request.query, &matches, self.analyser, index);
@@ -212,19 +212,44 @@ impl Searchable<'_> {
         if content.is_empty() { pieces.iter().collect() } else { content }
     }
 
-    /// Returns the exact cosines of the best chunks by vector, best first, and the approximate cosine of every chunk.
-    fn cosines(&self, question: Option<&vectors::QueryVector>) -> Result<Option<Cosines<'_>>, SearchError> {
+    /// Returns the exact cosines of the best chunks by vector, best first, and the approximate cosine of every chunk. Those of
+    /// chunks in another script than the question are raised by [`script_bias`].
+    fn cosines(
+        &self,
+        question: Option<&vectors::QueryVector>,
+        script: WritingSystem,
+    ) -> Result<Option<Cosines<'_>>, SearchError> {
         let (Some(question), Some(vectors)) = (question, self.vectors) else { return Ok(None) };
         let vectors = vectors.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let numbers: Vec<u32> = self.rows.iter().map(|&(_, row)| row).collect();
-        let near = vectors.near(question, &numbers);
+        let mut near = vectors.near(question, &numbers);
+        let is_foreign = |at: usize| script.is_foreign_to(self.snapshot.script(self.rows[at].0));
+        let foreign: Vec<bool> = (0..near.len()).map(is_foreign).collect();
+        let bias = script_bias(&near, &foreign);
+        near.iter_mut().zip(&foreign).filter(|(_, foreign)| **foreign).for_each(|(near, _)| *near += bias);
         let mut best = Vec::with_capacity(RERANK_CANDIDATES);
         for at in highest(&near, RERANK_CANDIDATES) {
             let (address, row) = self.rows[at];
-            best.push((address, f64::from(vectors.cosine(question, row)?)));
+            let raised = if foreign[at] { bias } else { 0.0 };
+            best.push((address, f64::from(vectors.cosine(question, row)? + raised)));
         }
         Ok(Some(Cosines { best: self.best(best), rows: self.rows, near }))
     }
+}
+
+/// With fewer texts in one of the scripts, their mean says nothing.
+const MIN_TEXTS_OF_SCRIPT: u32 = 3;
+
+/// Returns by how much the mean cosine of texts in another script than the question is below that of the others; 0 if it is
+/// not. A multilingual model places texts of one language near each other, whatever they say: multilingual-e5-small ranks
+/// most texts in the question's language above the right one in another.
+fn script_bias(cosines: &[f32], foreign: &[bool]) -> f32 {
+    let mean = |wanted: bool| {
+        let those = cosines.iter().zip(foreign).filter(|(_, foreign)| **foreign == wanted);
+        let (sum, count) = those.fold((0.0, 0_u32), |(sum, count), (cosine, _)| (sum + f64::from(*cosine), count + 1));
+        (count >= MIN_TEXTS_OF_SCRIPT).then(|| sum / f64::from(count))
+    };
+    mean(false).zip(mean(true)).map_or(0.0, |(own, foreign)| (own - foreign).max(0.0) as f32)
 }
 
 /// Returns the positions of the `count` highest values, in no particular order; among equal values, the first.
@@ -275,6 +300,16 @@ fn micros(since: Instant) -> u64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn other_script_is_raised_to_mean_of_own_script() {
+        let cosines = [0.9, 0.7, 0.8, 0.5, 0.3, 0.4];
+        let bias = |foreign: [bool; 6]| script_bias(&cosines, &foreign);
+        assert!((bias([false, false, false, true, true, true]) - 0.4).abs() < 1e-6);
+        assert_eq!(bias([true, true, true, false, false, false]), 0.0, "texts that are nearer anyway are not lowered");
+        assert_eq!(bias([false, false, false, false, true, true]), 0.0, "too few to compare");
+        assert_eq!((bias([true; 6]), script_bias(&[], &[])), (0.0, 0.0));
+    }
 
     proptest! {
         #[test]
