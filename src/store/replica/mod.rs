@@ -28,8 +28,7 @@ use super::home::{Home, lock, make_dir};
 use super::home_lock::take_lock;
 use super::postgres::{
     Claimant, DatabaseAddress, DatabaseError, FactDurability, FactRow, FoundHome, HomeRows, LossPolicy, OWN_HOME,
-    OwnershipCheck,
-    SessionFacts, StoredHome,
+    OwnershipCheck, SessionFacts, StoredHome,
 };
 use crate::domain::{InterruptedWork, SessionId, WorkId};
 use marker::Marker;

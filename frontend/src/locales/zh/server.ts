@@ -50,7 +50,8 @@ export const server: Record<string, string> = {
   model_not_found: '{provider} 不提供模型“{model}”。请选择其他模型。',
   context_overflow: '对话超出模型的上下文窗口。请压缩对话，或新建对话。',
   'context_overflow.limit': '对话超出模型的上下文窗口（{limit} 词元）。请压缩对话，或新建对话。',
-  took_servers_down: '已有 {servers} 个服务器在处理此任务时停止，因此不再自动重试。请查看它们的日志，或手动继续。',
+  took_servers_down:
+    '已有 {servers} 个服务器在处理此任务时停止，因此不再自动重试。请查看它们的日志，或手动继续。',
   rate_limited: '{provider}：已达到速率限制（429）。',
   'unreachable.bad_address': '无法连接 {provider}（{address}）：{cause}。请在设置中更正 base_url。',
   'unreachable.dns': '无法连接 {provider}（{address}）：找不到主机名。请检查 base_url 和网络连接。',
