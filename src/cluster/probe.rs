@@ -32,7 +32,7 @@ mod tests {
         assert!(!refuses(&address).await, "it listens");
         drop(listener);
         assert!(refuses(&address).await);
-        for unknown in ["", "http://", "not an address", "http://192.0.2.1:9"] {
+        for unknown in ["", "http://", "not an address"] {
             assert!(!refuses(unknown).await, "{unknown:?} says nothing");
         }
     }
