@@ -74,7 +74,7 @@ async fn postgres_tables_are_made_by_migrate_only() {
     let before = db(&world, "status").await;
     before.is_refused_as("database_not_migrated");
     assert!(
-        before.err.contains("miniclaw db migrate") && before.out.contains("schema     version 0 of 2"),
+        before.err.contains("miniclaw db migrate") && before.out.contains("schema     version 0 of 3"),
         "{}",
         before.out
     );
@@ -114,7 +114,7 @@ async fn postgres_failed_migration_leaves_nothing() {
     db(&world, "migrate").await.is_refused_as("database_failed");
     let status = db(&world, "status").await;
     status.is_refused_as("database_not_migrated");
-    assert!(status.out.contains("schema     version 0 of 2"), "{}", status.out);
+    assert!(status.out.contains("schema     version 0 of 3"), "{}", status.out);
     database.execute("DROP TYPE facts").await;
     assert_eq!(db(&world, "migrate").await.code, 0);
 }
