@@ -7,6 +7,7 @@
 const LONGEST = 30_000
 /** Milliseconds between two attempts, if the server does not say. */
 const PAUSE = 1000
+const BODILESS = ['GET', 'HEAD']
 
 /** Sends a call, again and again while the home moves. */
 export async function whenHomeIsThere(
@@ -14,9 +15,10 @@ export async function whenHomeIsThere(
   send: (request: Request) => Promise<Response>,
 ): Promise<Response> {
   const until = Date.now() + LONGEST
+  // The body of a request can be sent once.
+  const body = BODILESS.includes(request.method) ? undefined : await request.clone().arrayBuffer()
   for (;;) {
-    // The body can be sent once.
-    const response = await send(request.clone())
+    const response = await send(new Request(request.clone(), body?.byteLength ? { body } : {}))
     if (!(await isMoving(response)) || Date.now() >= until || request.signal.aborted) return response
     const seconds = Number(response.headers.get('Retry-After') ?? '')
     await new Promise(resolve => setTimeout(resolve, seconds > 0 ? seconds * 1000 : PAUSE))
