@@ -120,5 +120,6 @@ async fn status(config: &DatabaseConfig) -> Result<(), DatabaseError> {
         SchemaState::Version(version) => version,
     };
     say!("schema     version {version} of {}", latest_version());
-    state.require_latest()
+    state.require_latest()?;
+    database.require_complete_homes().await
 }

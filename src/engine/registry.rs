@@ -17,7 +17,7 @@ use super::sharing::Sharing;
 use super::tenant::{Tenant, TenantHome};
 use super::{Engine, EngineError, blocking, starter};
 use crate::agent::AdminLimits;
-use crate::cluster::{Cluster, Standing};
+use crate::cluster::Cluster;
 use crate::domain::{AccountId, Root, UsageLimits};
 use crate::store::{Home, SharedProjects, StoreError, is_unused};
 
@@ -256,7 +256,7 @@ impl TenantRegistry {
     pub async fn database_problem(&self) -> Option<&'static str> {
         match &self.homes {
             Homes::Single(home) => home.database_problem().await,
-            Homes::Cluster(cluster) => (cluster.standing() == Standing::Fenced).then_some("database_unreachable"),
+            Homes::Cluster(cluster) => self.cluster_problem(cluster),
             Homes::Each { .. } => None,
         }
     }

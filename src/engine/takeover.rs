@@ -95,6 +95,16 @@ impl TenantRegistry {
         state.is_some_and(|state| state.opened.is_some() && self.may_use(&state))
     }
 
+    /// Returns the code of why this member can store nothing now. A home whose database has gone back stays where it is: who had it
+    /// taken over would decide that the database counts.
+    pub(super) fn cluster_problem(&self, cluster: &Cluster) -> Option<&'static str> {
+        if cluster.standing() == Standing::Fenced {
+            return Some("database_unreachable");
+        }
+        let has_gone_back = self.in_memory().iter().any(|engine| engine.tenant().home.has_gone_back());
+        has_gone_back.then_some("database_went_back")
+    }
+
     /// Whether what is open may be used: no other server may have the home.
     pub(super) fn may_use(&self, state: &SlotState) -> bool {
         match &self.homes {

@@ -88,12 +88,39 @@ pub(super) async fn fenced<T: Send + 'static>(
     claim: Claim,
     work: impl FnOnce(&Home) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
+    stored(home, claim, (work, Changes::Noticed)).await
+}
+
+/// Like [`fenced`], after a command that has worked in the files itself: the whole home is looked at for what it changed.
+pub(super) async fn fenced_after_command<T: Send + 'static>(
+    home: &Home,
+    claim: Claim,
+    work: impl FnOnce(&Home) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    stored(home, claim, (work, Changes::Any)).await
+}
+
+/// Which changes are stored.
+enum Changes {
+    /// Those of which the kernel gave notice: all that the store makes.
+    Noticed,
+    Any,
+}
+
+async fn stored<T: Send + 'static>(
+    home: &Home,
+    claim: Claim,
+    (work, changes): (impl FnOnce(&Home) -> Result<T, StoreError> + Send + 'static, Changes),
+) -> Result<T, StoreError> {
     let Some(replica) = home.replica().cloned() else { return held(home, claim, work).await };
     let home = home.clone();
     let stored = tokio::spawn(async move {
         let done = held(&home, claim, work).await;
         // Also what was changed before a failure.
-        let stored = replica.store_changes(&home).await;
+        let stored = match changes {
+            Changes::Noticed => replica.store_changes(&home).await,
+            Changes::Any => replica.store_all(&home).await,
+        };
         if let Err(StoreError::Fenced) = stored {
             home.fence().void(claim);
         }

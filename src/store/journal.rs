@@ -118,10 +118,15 @@ impl Journal {
         Ok(())
     }
 
-    /// Opens the file and returns its length.
+    /// Opens the file and returns its length. Does not wait for the disk: the facts are in a database.
     pub(super) fn begin(&mut self) -> Result<u64, StoreError> {
-        self.open()?;
+        self.open_unsynced()?;
         Ok(self.length)
+    }
+
+    /// Returns the length of the file if it is open.
+    pub(super) fn begun(&self) -> Option<u64> {
+        self.file.as_ref().map(|_| self.length)
     }
 
     /// Removes the file. Called once a snapshot holds all its facts.
@@ -134,16 +139,26 @@ impl Journal {
 
     fn open(&mut self) -> Result<&mut File, StoreError> {
         if self.file.is_none() {
-            let doing = || format!("opening {}", self.name);
-            let mut options = OpenOptions::new();
-            options.append(true).create(true).mode(0o600);
-            let dir = self.home.sessions_dir();
-            let mut file = dir.open_with(&self.name, &options).map_err(StoreError::io(doing()))?.into_std();
-            self.length = file.seek(SeekFrom::End(0)).map_err(StoreError::io(doing()))?;
-            atomic::sync_dir(dir).map_err(StoreError::io(doing()))?;
-            self.file = Some(file);
+            self.open_unsynced()?;
+            let doing = || StoreError::io(format!("opening {}", self.name));
+            if let Err(error) = atomic::sync_dir(self.home.sessions_dir()).map_err(doing()) {
+                self.file = None;
+                return Err(error);
+            }
         }
         Ok(self.file.as_mut().expect("opened just above"))
+    }
+
+    fn open_unsynced(&mut self) -> Result<(), StoreError> {
+        if self.file.is_none() {
+            let doing = || StoreError::io(format!("opening {}", self.name));
+            let mut options = OpenOptions::new();
+            options.append(true).create(true).mode(0o600);
+            let mut file = self.home.sessions_dir().open_with(&self.name, &options).map_err(doing())?.into_std();
+            self.length = file.seek(SeekFrom::End(0)).map_err(doing())?;
+            self.file = Some(file);
+        }
+        Ok(())
     }
 }
 

@@ -80,7 +80,7 @@ impl SessionLog {
                 })
                 .await?;
                 if let Some(replica) = home.replica() {
-                    replica.store_changes(home).await?;
+                    replica.store_all(home).await?;
                 }
                 Ok(claimed)
             }

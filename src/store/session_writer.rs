@@ -117,9 +117,17 @@ impl JournalWriter {
         let rows: Vec<FactRow> = facts.iter().zip(encoded.lines()).map(|(fact, line)| row(fact, line)).collect();
         // Until the outcome is known, also if nobody waits for it any more.
         self.is_sound = false;
-        let start = journal.begin()?;
+        let (begun, start) = begun(&self.home, journal).await?;
+        journal = begun;
+        let start = match start {
+            Ok(start) => start,
+            Err(error) => {
+                self.journal = Some(journal);
+                return Err(error);
+            }
+        };
         let appended = replica
-            .append((&self.id, start), (&rows, durability), || journal.append_encoded(&encoded, Durability::Buffered))
+            .append((&self.id, start), (rows, durability), || journal.append_encoded(&encoded, Durability::Buffered))
             .await;
         match &appended {
             Ok(()) => self.is_sound = journal.is_sound(),
@@ -164,6 +172,18 @@ impl JournalWriter {
     fn take_journal(&mut self) -> Journal {
         self.journal.take().unwrap_or_else(|| Journal::new(&self.home, &self.id, None))
     }
+}
+
+/// Opens a journal if it is not open yet, and returns its length.
+async fn begun(home: &Home, mut journal: Journal) -> Result<(Journal, Result<u64, StoreError>), StoreError> {
+    if let Some(length) = journal.begun() {
+        return Ok((journal, Ok(length)));
+    }
+    blocking(home, move |_| {
+        let length = journal.begin();
+        Ok((journal, length))
+    })
+    .await
 }
 
 fn row(fact: &Fact, line: &[u8]) -> FactRow {

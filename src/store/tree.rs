@@ -12,7 +12,7 @@ use secrecy::SecretString;
 use super::captured::{AppliedChanges, CapturedCall};
 use super::changes::{FileChange, FileMode, FileState, RecordedChange};
 use super::error::StoreError;
-use super::fence::{Claim, blocking, fenced};
+use super::fence::{Claim, blocking, fenced, fenced_after_command};
 use super::files::{Expect, etag};
 use super::home::Home;
 use super::index::{ObservedCall, ObservedChanges};
@@ -148,7 +148,7 @@ impl Tree {
     /// Returns an error if the changes cannot be read or kept; then there is no record.
     pub async fn record_observed(&self, claim: Claim, call: ObservedCall) -> Result<ObservedChanges, StoreError> {
         match self {
-            Self::Folder(home) => fenced(home, claim, move |home| home.record_observed(call)).await,
+            Self::Folder(home) => fenced_after_command(home, claim, move |home| home.record_observed(call)).await,
         }
     }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -76,6 +77,15 @@ fn command(program: &Path) -> Command {
         command.uid(NOBODY).gid(NOBODY);
     }
     command
+}
+
+/// Has a program that refuses to run as root run as another user, who owns the folder.
+pub fn run_as_nobody(command: &mut Command, folder: &Path) {
+    if is_root() {
+        let given = Command::new("chown").arg("-R").arg(format!("{NOBODY}:{NOBODY}")).arg(folder).status();
+        assert!(given.unwrap().success(), "giving away {}", folder.display());
+        command.uid(NOBODY).gid(NOBODY);
+    }
 }
 
 /// Returns these programs, or a copy in `folder` if they are in a folder that is closed to the user that runs them.
@@ -156,6 +166,14 @@ impl TestDatabase {
         format!("postgres://miniclaw:{PASSWORD}@127.0.0.1:{}/{}{parameters}", self.port, self.name)
     }
 
+    /// Returns the number that a query finds.
+    pub async fn number(&self, sql: &str) -> i64 {
+        let address = self.url("?sslmode=disable");
+        let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.query_one(sql, &[]).await.unwrap_or_else(|error| panic!("{sql}: {error:?}")).get(0)
+    }
+
     /// Runs statements in this database, as another program would.
     pub async fn execute(&self, sql: &str) {
         execute(self.port, &self.name, sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
@@ -185,6 +203,45 @@ struct Fault {
     changed: Notify,
     /// How many answers are swallowed, each with its connection.
     cut: AtomicU32,
+    /// How many statements have passed.
+    statements: AtomicU32,
+    /// How many bytes a second pass to the database; 0 for as many as there are.
+    bandwidth: AtomicU32,
+}
+
+/// Finds the statements in what a client sends.
+#[derive(Default)]
+struct StatementCounter {
+    /// The beginning of the message that is being read.
+    header: Vec<u8>,
+    /// The rest of it.
+    left: usize,
+    is_signed_in: bool,
+}
+
+impl StatementCounter {
+    fn count(&mut self, bytes: &[u8]) -> u32 {
+        let (mut at, mut count) = (0, 0);
+        while at < bytes.len() {
+            let skipped = self.left.min(bytes.len() - at);
+            self.left -= skipped;
+            at += skipped;
+            let Some(byte) = bytes.get(at).filter(|_| self.left == 0) else { break };
+            self.header.push(*byte);
+            at += 1;
+            // The first message has no letter in front of its length.
+            let (kind, length) = match self.header.as_slice() {
+                [kind, length @ ..] if self.is_signed_in && length.len() == 4 => (*kind, length),
+                length if !self.is_signed_in && length.len() == 4 => (0, length),
+                _ => continue,
+            };
+            self.left = u32::from_be_bytes(length.try_into().unwrap()) as usize - 4;
+            count += u32::from(matches!(kind, b'E' | b'Q'));
+            self.is_signed_in = true;
+            self.header.clear();
+        }
+        count
+    }
 }
 
 impl PgProxy {
@@ -209,6 +266,16 @@ impl PgProxy {
     /// Lets the next request through and swallows its answer, with the connection.
     pub fn cut_next_answer(&self) {
         self.state.cut.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The number of statements that have passed. The connections must not be encrypted.
+    pub fn statements(&self) -> u32 {
+        self.state.statements.load(Ordering::SeqCst)
+    }
+
+    /// Lets this number of bytes a second pass to the database.
+    pub fn set_bandwidth(&self, bytes: u32) {
+        self.state.bandwidth.store(bytes, Ordering::SeqCst);
     }
 
     /// The number of answers that are still to be swallowed.
@@ -236,8 +303,24 @@ async fn pass_on(client: TcpStream, database: u16, fault: Arc<Fault>) -> std::io
             to_client.write_all(&bytes[..read]).await?;
         }
     };
+    let requests = async {
+        let (mut bytes, mut counter) = (vec![0; 16 << 10], StatementCounter::default());
+        loop {
+            let read = from_client.read(&mut bytes).await?;
+            if read == 0 {
+                return std::io::Result::Ok(());
+            }
+            fault.statements.fetch_add(counter.count(&bytes[..read]), Ordering::SeqCst);
+            let bandwidth = fault.bandwidth.load(Ordering::SeqCst);
+            if bandwidth > 0 {
+                // The fault itself: a slow connection.
+                tokio::time::sleep(Duration::from_secs_f64(read as f64 / f64::from(bandwidth))).await;
+            }
+            to_server.write_all(&bytes[..read]).await?;
+        }
+    };
     tokio::select! {
-        passed = tokio::io::copy(&mut from_client, &mut to_server) => passed.map(drop),
+        passed = requests => passed,
         passed = answers => passed,
         () = fault.changed.notified() => Ok(()),
     }

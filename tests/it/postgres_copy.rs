@@ -11,14 +11,14 @@ use crate::script::{always, says, script};
 use crate::world::{World, eventually};
 
 /// Starts a server that is refused, and returns what it says.
-async fn refused(world: &World) -> String {
+pub async fn refused(world: &World) -> String {
     let output = world.run(&["serve", "--port", "0", "--home", world.home().to_str().unwrap()]).await;
     assert!(!output.status.success());
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Returns the files in quarantine with this name.
-fn quarantined(world: &World, name: &str) -> Vec<PathBuf> {
+pub fn quarantined(world: &World, name: &str) -> Vec<PathBuf> {
     let folders = fs::read_dir(world.path("storage/quarantine")).into_iter().flatten().flatten();
     folders.map(|folder| folder.path().join(name)).filter(|path| path.exists()).collect()
 }

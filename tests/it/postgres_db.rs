@@ -144,6 +144,19 @@ async fn postgres_read_only_database_is_refused() {
     for command in ["status", "migrate"] {
         db(&world, command).await.is_refused_as("database_read_only");
     }
+    let host = format!("127.0.0.1:{}", database.port);
+    let two = database.url("").replace(&host, &format!("{host},{host}"));
+    status(&two).await.is_refused_as("database_read_only");
+}
+
+#[tokio::test]
+async fn postgres_host_that_answers_is_found() {
+    let Some((database, _world)) = migrated().await else { return };
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let host = format!("127.0.0.1:{}", database.port);
+    let list = database.url("").replace(&host, &format!("127.0.0.1:{closed},{host}"));
+    let said = status(&list).await;
+    assert!(said.code == 0 && said.out.contains(&format!("127.0.0.1:{closed},{host}/")), "{}{}", said.out, said.err);
 }
 
 #[tokio::test]

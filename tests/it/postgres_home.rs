@@ -18,7 +18,7 @@ use crate::script::{always, call, calls, says, script, steps};
 use crate::world::{ASKING, CONFIG, Server, World, eventually};
 
 /// Makes the world's folder the copy of a home in the database at this address.
-async fn kept_at(world: World, url: &str) -> World {
+pub async fn kept_at(world: World, url: &str) -> World {
     let world = world.with_env("DATABASE_URL", url);
     let config = world.read("config.yml");
     world.write("config.yml", format!("{config}store: {{postgres: '${{DATABASE_URL}}', experimental: true}}\n"));

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::postgres::{TestDatabase, postgres};
 use crate::postgres_home::{run, wipe};
+use crate::postgres_store::{back_up, go_back};
 use crate::script::{always, call, calls, says, script};
 use crate::world::{CONFIG, Server, World, eventually};
 
@@ -114,4 +115,41 @@ async fn stopped_member_hands_its_works_over() {
     eprintln!("it ended after {took:?}, and the answer was whole {silence:?} later");
     assert_eq!(history["messages"][1]["tool_calls"][0]["status"], "done");
     assert_eq!(second.read("scratch/ran.txt"), "once\n");
+}
+
+#[tokio::test]
+async fn cluster_member_keeps_the_home_of_a_database_that_went_back() {
+    let Some((database, first, second)) = two_members([always(says(["Yes."]))]).await else { return };
+    let (old, new) = (started(&first).await, started(&second).await);
+    old.chat("s", "before").await;
+    old.settled("s").await;
+    back_up(&database).await;
+    old.chat("s", "lost by the database").await;
+    old.settled("s").await;
+    let claims = "SELECT fence FROM homes";
+    let before = database.number(claims).await;
+    go_back(&database).await;
+    for server in [&old, &new, &old] {
+        let said = server.post("/api/sessions/s/messages", json!({"message": "too late"})).await;
+        assert_eq!(said.refused(), (503, "database_went_back".to_owned()));
+    }
+    assert_eq!(old.get("/ready").await.refused(), (503, "database_went_back".to_owned()));
+    assert_eq!(new.get("/ready").await.status(), 200);
+    let history = new.get("/api/sessions/s/history").await.ok().to_string();
+    assert!(history.contains("lost by the database"), "it can still be read over both");
+    // By then, each server has looked twice for homes that nobody has.
+    let now = database.number("SELECT extract(epoch FROM clock_timestamp())::int8").await;
+    let later = format!("SELECT count(*) FROM servers WHERE NOT dead AND alive_until > to_timestamp({})", now + 16);
+    eventually("both have lived for six seconds", async || database.number(&later).await == 2).await;
+    assert_eq!(database.number(claims).await, before, "nobody claims it again and again");
+    // Whoever stops the member lets the database count.
+    drop(old);
+    eventually("another member has the home", async || {
+        let history = new.get("/api/sessions/s/history").await;
+        history.status() == 200 && !history.text().contains("lost by the database")
+    })
+    .await;
+    new.chat("s", "and on").await;
+    let history = new.settled("s").await;
+    assert_eq!(roles(&history).len(), 4);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 /// What the server sees in its list of connections.
 const APPLICATION_NAME: &str = "miniclaw";
@@ -15,6 +15,8 @@ const APPLICATION_NAME: &str = "miniclaw";
 const DEFAULT_PORT: u16 = 5432;
 /// Maximum time of connecting, with TLS and the sign-in, unless the address says `connect_timeout`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Hosts whose times of connecting count.
+const MAX_HOSTS: u32 = 8;
 /// Maximum time that data waits for a confirmation of the other machine, unless the address says `tcp_user_timeout`.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -146,6 +148,10 @@ impl DatabaseAddress {
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(TCP_USER_TIMEOUT);
         }
+        if config.get_hosts().len() > 1 {
+            // Of a primary and its standbys, only the primary is of use.
+            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        }
         Ok(Self { config, encryption })
     }
 
@@ -153,9 +159,11 @@ impl DatabaseAddress {
         &self.config
     }
 
-    /// Returns the maximum time of connecting. `connect_timeout` of the address counts, as everywhere, for all of it.
+    /// Returns the maximum time of connecting. `connect_timeout` of the address counts, as everywhere, for all of it, and for each
+    /// host.
     pub(super) fn connect_limit(&self) -> Duration {
-        self.config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT)
+        let hosts = u32::try_from(self.config.get_hosts().len()).unwrap_or(1).clamp(1, MAX_HOSTS);
+        hosts * self.config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT)
     }
 
     pub(super) fn encryption(&self) -> &Encryption {
@@ -251,6 +259,17 @@ mod tests {
             assert_eq!(error, expected, "{text}");
             assert!(!error.to_string().contains("canary"), "{error}");
         }
+    }
+
+    #[test]
+    fn of_several_hosts_the_primary_is_looked_for() {
+        let read = address("postgres://u:p@a.example:6000,b.example:6001/d?connect_timeout=3").unwrap();
+        assert_eq!(read.config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        assert_eq!(read.connect_limit(), Duration::from_secs(6));
+        assert_eq!(read.to_string(), "u@a.example:6000,b.example:6001/d");
+        let read = address("postgres://u:p@a.example/d?target_session_attrs=read-write").unwrap();
+        assert_eq!(read.config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        assert_eq!(address("postgres://u:p@a.example/d").unwrap().connect_limit(), CONNECT_TIMEOUT);
     }
 
     #[test]

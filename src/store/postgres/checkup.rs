@@ -41,6 +41,9 @@ impl Database {
     pub async fn checkup(self, policy: LossPolicy) -> Result<Checkup, DatabaseError> {
         let info = self.inspect(policy).await?;
         let schema = self.schema().await?;
+        if schema.require_latest().is_ok() {
+            self.require_complete_homes().await?;
+        }
         let client = self.into_client();
         let looked = tokio::time::timeout(LIMIT, looked(&client, (info, schema))).await;
         let late = || DatabaseError::Interrupted { reason: "it did not answer in time".to_owned() };
@@ -55,15 +58,15 @@ async fn looked(
     let look = "SELECT current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_replication), \
                 (SELECT installed_version FROM pg_available_extensions WHERE name = 'vector'), \
                 (SELECT default_version FROM pg_available_extensions WHERE name = 'vector')";
-    let row = client.query_one(look, &[]).await?;
+    let row = client.query_typed_one(look, &[]).await?;
     let before = (Instant::now(), clock::now());
-    let there: f64 = client.query_one("SELECT extract(epoch FROM clock_timestamp())::float8", &[]).await?.get(0);
+    let there: f64 = client.query_typed_one("SELECT extract(epoch FROM clock_timestamp())::float8", &[]).await?.get(0);
     let here = before.1 + before.0.elapsed().as_secs_f64() / 2.0;
     let mut commits = Vec::new();
     for _ in 0..COMMITS {
         let since = Instant::now();
         // A message in the write-ahead log is of no table, and its commit waits for the disk and the standbys.
-        client.query_one("SELECT pg_logical_emit_message(true, 'miniclaw', 'doctor')::text", &[]).await?;
+        client.query_typed_one("SELECT pg_logical_emit_message(true, 'miniclaw', 'doctor')::text", &[]).await?;
         commits.push(since.elapsed());
     }
     commits.sort_unstable();

@@ -1,21 +1,24 @@
 //! Taking a home: what the database has of it is read first, and the home is taken only if that is still so.
 
 use tokio_postgres::Client;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::address::DatabaseAddress;
 use super::connection::{Database, LossPolicy};
 use super::error::DatabaseError;
 use super::home_rows::HomeRows;
+use super::link::{Confirmed, OwnedRow, Value};
 
 /// What this version reads and writes.
 pub(super) const FORMAT: i32 = 1;
+/// The format of a home whose import is under way, or was interrupted: no version reads it.
+pub(super) const IMPORTING: i32 = i32::MAX;
 
 const TAKE: &str = "UPDATE homes SET owner = $2, last_owner = coalesce(owner, last_owner), fence = fence + 1 WHERE home_id = $1 AND fence \
-    = $3 AND owner IS NOT DISTINCT FROM $4 AND files_commit IS NOT DISTINCT FROM $5 AND (last_no = 0) = $6 AND ($7 OR (EXISTS (SELECT \
-    FROM servers WHERE server_id = $2 AND NOT dead AND NOT draining) AND NOT EXISTS (SELECT FROM servers WHERE server_id = $4 AND \
-    server_id <> $2 AND NOT dead))) RETURNING fence";
+    = $3 AND owner IS NOT DISTINCT FROM $4 AND files_commit IS NOT DISTINCT FROM $5 AND (last_no = 0) = $6 AND format = $7 AND ($8 OR \
+    (EXISTS (SELECT FROM servers WHERE server_id = $2 AND NOT dead AND NOT draining) AND NOT EXISTS (SELECT FROM servers WHERE server_id \
+    = $4 AND server_id <> $2 AND NOT dead))) RETURNING fence, last_no, files_commit";
 
 /// Who takes a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +54,7 @@ pub struct FoundHome {
     files_commit: Option<Uuid>,
     /// Whether the owner is a server of a cluster that lives.
     is_owner_alive: bool,
+    format: i32,
 }
 
 impl FoundHome {
@@ -65,10 +69,11 @@ impl FoundHome {
         let client = database.into_client();
         let doing = || DatabaseError::doing("looking at the home");
         let make = "INSERT INTO homes (home_id) VALUES ($1) ON CONFLICT DO NOTHING";
-        client.execute(make, &[&home]).await.map_err(doing())?;
+        client.execute_typed(make, &[(&home, Type::UUID)]).await.map_err(doing())?;
         let find = "SELECT owner, last_owner, fence, last_no, files_commit, EXISTS (SELECT FROM servers WHERE server_id = owner AND NOT \
-                    dead) FROM homes WHERE home_id = $1 AND format <= $2";
-        let found = client.query_opt(find, &[&home, &FORMAT]).await.map_err(doing())?;
+                    dead), format FROM homes WHERE home_id = $1 AND (format <= $2 OR format = $3)";
+        let values: [Value<'_>; 3] = [(&home, Type::UUID), (&FORMAT, Type::INT4), (&IMPORTING, Type::INT4)];
+        let found = client.query_typed_opt(find, &values).await.map_err(doing())?;
         let found = found.ok_or(DatabaseError::NewerHome)?;
         Ok(Self {
             address: address.clone(),
@@ -80,6 +85,7 @@ impl FoundHome {
             last_no: found.get(3),
             files_commit: found.get(4),
             is_owner_alive: found.get(5),
+            format: found.get(6),
         })
     }
 
@@ -91,6 +97,11 @@ impl FoundHome {
     /// Whether nothing was ever stored in it.
     pub fn is_new(&self) -> bool {
         self.last_no == 0
+    }
+
+    /// Whether an import is under way, or was interrupted: what is stored is a part of a home.
+    pub fn is_incomplete(&self) -> bool {
+        self.format == IMPORTING
     }
 
     /// Returns the last commit of files.
@@ -119,10 +130,22 @@ impl FoundHome {
     pub async fn claim(self, claimant: Claimant) -> Result<Option<HomeRows>, DatabaseError> {
         let (owner, is_new) = (claimant.id(), self.is_new());
         let takes_any = matches!(claimant, Claimant::Start(_));
-        let values: [&(dyn ToSql + Sync); 7] =
-            [&self.home, &owner, &self.fence, &self.owner, &self.files_commit, &is_new, &takes_any];
-        let taken = self.client.query_opt(TAKE, &values);
+        let values: [Value<'_>; 8] = [
+            (&self.home, Type::UUID),
+            (&owner, Type::UUID),
+            (&self.fence, Type::INT8),
+            (&self.owner, Type::UUID),
+            (&self.files_commit, Type::UUID),
+            (&is_new, Type::BOOL),
+            (&self.format, Type::INT4),
+            (&takes_any, Type::BOOL),
+        ];
+        let taken = self.client.query_typed_opt(TAKE, &values);
         let taken = taken.await.map_err(DatabaseError::doing("claiming the home"))?;
-        Ok(taken.map(|row| HomeRows::owned(self.address, (self.home, owner), row.get(0))))
+        Ok(taken.map(|row| {
+            let owned = OwnedRow { home: self.home, owner, fence: row.get(0) };
+            let confirmed = Confirmed { last_no: row.get(1), files_commit: row.get(2) };
+            HomeRows::owned(self.address, owned, confirmed)
+        }))
     }
 }

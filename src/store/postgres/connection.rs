@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use tokio_postgres::Client;
+use tokio_postgres::types::Type;
 
 use super::address::DatabaseAddress;
+use super::claim::IMPORTING;
 use super::error::DatabaseError;
 use super::schema::{self, AppliedMigration, SchemaState};
 use super::tls;
@@ -82,6 +84,20 @@ impl Database {
         self.limited(schema::state(&self.client)).await
     }
 
+    /// # Errors
+    /// Returns [`DatabaseError::ImportIncomplete`] if an import was interrupted, or is under way.
+    pub async fn require_complete_homes(&self) -> Result<(), DatabaseError> {
+        let find = "SELECT EXISTS (SELECT FROM homes WHERE format = $1)";
+        let found = async {
+            let found = self.client.query_typed_one(find, &[(&IMPORTING, Type::INT4)]).await;
+            Ok(found.map_err(DatabaseError::doing("looking at the homes"))?.get(0))
+        };
+        match self.limited(found).await? {
+            true => Err(DatabaseError::ImportIncomplete),
+            false => Ok(()),
+        }
+    }
+
     /// Applies the migrations that are missing and returns them. Looks at the database first.
     ///
     /// # Errors
@@ -98,7 +114,7 @@ impl Database {
     async fn look(&self) -> Result<DatabaseInfo, DatabaseError> {
         let row = self
             .client
-            .query_one(
+            .query_typed_one(
                 "SELECT current_setting('server_version'), current_setting('server_version_num')::int, pg_is_in_recovery() OR \
                  current_setting('transaction_read_only')::bool, current_setting('synchronous_commit'), \
                  current_setting('fsync'), current_setting('full_page_writes')",

@@ -11,7 +11,7 @@ use super::tls::TlsUnusable;
 const NAMED: usize = 5;
 
 /// Why a database cannot be used. No sentence contains a password.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum DatabaseError {
     #[error("PostgreSQL at {at} cannot be reached: {reason}. Check that it runs and that the address is right")]
     Unreachable { at: String, reason: String },
@@ -69,8 +69,21 @@ pub enum DatabaseError {
     Fenced,
     #[error("another server of the cluster owns this home; ask again in a moment")]
     OwnedElsewhere,
+    /// The database lacks something that it had confirmed to this server.
+    #[error(
+        "the database has gone back behind this server: it lacks changes that it had confirmed, because it was restored from a \
+         backup, or a standby without them took over. Nothing is stored any more, and the copy on this machine has everything. To go \
+         on with what the database has, start the server again: what only the copy has is moved to storage/quarantine/. To go on \
+         with the copy, stop the server, empty the database, and run `miniclaw db migrate` and `miniclaw import`"
+    )]
+    WentBack,
     #[error("a newer miniclaw wrote the home in the database; update miniclaw")]
     NewerHome,
+    #[error(
+        "an import into the database was interrupted, so a part of the home is missing there. Run `miniclaw import` again: it goes on \
+         where it was"
+    )]
+    ImportIncomplete,
     #[error("the database already contains a home; use an empty database, or remove that home first")]
     NotEmpty,
     #[error(
@@ -109,7 +122,9 @@ impl DatabaseError {
             Self::Interrupted { .. } => "database_interrupted",
             Self::Fenced => "fenced",
             Self::OwnedElsewhere => "home_moving",
+            Self::WentBack => "database_went_back",
             Self::NewerHome => "database_home_newer",
+            Self::ImportIncomplete => "database_import_incomplete",
             Self::NotEmpty => "database_not_empty",
             Self::CacheIsHome { .. } => "cache_is_a_home",
             Self::CacheGone => "cache_gone",
@@ -125,6 +140,8 @@ impl DatabaseError {
             Some(code) if is_login(code) => Self::LoginRefused { at, reason },
             Some(code) if *code == SqlState::INVALID_CATALOG_NAME => Self::NoDatabase { at },
             Some(_) => Self::Unreachable { at, reason },
+            // Every host that answered is a standby.
+            None if is_standby(error) => Self::ReadOnly,
             // The library has no other sign of what failed.
             None => match error.to_string().as_str() {
                 "error performing TLS handshake" => Self::Encryption { at, reason },
@@ -161,6 +178,11 @@ impl DatabaseError {
 /// Whether an error of the server passes by itself: it starts, stops, is full, or two transactions were in each other's way.
 fn is_passing(code: &SqlState) -> bool {
     ["08", "40", "53", "57P"].iter().any(|class| code.code().starts_with(class))
+}
+
+fn is_standby(error: &tokio_postgres::Error) -> bool {
+    let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+    source.is_some_and(|source| source.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
 fn is_login(code: &SqlState) -> bool {

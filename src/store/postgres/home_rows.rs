@@ -1,404 +1,371 @@
 //! The rows of one home that this server owns: facts, files, and the pieces that files consist of.
 //!
-//! Each write compares the fence and the owner in its own transaction. A write whose connection is lost is tried again until
-//! [`PATIENCE`] is over; what of it was stored in the meantime is looked up first, so nothing is stored twice.
+//! Each write compares the fence, the owner and what the database has confirmed in its own transaction.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use futures_util::future::try_join_all;
 use tokio::sync::Mutex;
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Statement};
+use tokio_postgres::Client;
+use tokio_postgres::types::Type;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::address::DatabaseAddress;
-use super::connection::Database;
+use super::claim::{FORMAT, IMPORTING};
 use super::error::DatabaseError;
-use super::stored_home::StoredHome;
+use super::fact_queue::FactQueue;
+use super::link::{Attempt, Confirmed, HomeLink, OwnedRow, Write};
+use super::rows::{FactDurability, FactRow, FileCommit, FileRow, Piece, PieceHash, SessionFacts};
 
-/// Maximum time that a write waits for a database that does not answer.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Maximum time of one write.
-const WRITE_LIMIT: Duration = Duration::from_secs(20);
-/// Pause before a write is tried again; it doubles up to [`MAX_PAUSE`].
-const PAUSE: Duration = Duration::from_millis(50);
-const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// About how many bytes of pieces one statement has: on a slow connection, too, they must be there in the time of one write.
+const STATEMENT_BYTES: usize = 256 << 10;
+/// Pieces that one statement drops.
+const DROPPED: usize = 1000;
+/// Maximum time of looking for the outcome of a commit.
+const SETTLE_LIMIT: Duration = Duration::from_secs(20);
 
-/// The server's own home. Those of people have the ids of their accounts.
-pub const OWN_HOME: Uuid = Uuid::nil();
+const COMMIT: &str = "WITH own AS (UPDATE homes SET last_no = last_no + 1, files_commit = $5 WHERE home_id = $1 AND fence = $2 AND owner = \
+    $3 AND last_no >= $4 AND files_commit IS NOT DISTINCT FROM $6 RETURNING last_no), gone AS (DELETE FROM files USING own WHERE \
+    home_id = $1 AND path = ANY($7)), settled AS (DELETE FROM facts USING own WHERE home_id = $1 AND session_id = ANY($8)), new_pieces \
+    AS (INSERT INTO pieces (home_id, sha256, bytes) SELECT $1, t.* FROM own, unnest($9, $10) AS t ON CONFLICT DO NOTHING), put AS \
+    (INSERT INTO files (home_id, path, kind, mode, size, modified, pieces, changed_no) SELECT $1, t.path, t.kind, t.mode, t.size, \
+    t.modified, ARRAY(SELECT substr(t.hashes, 1 + 32 * at, 32) FROM generate_series(0, octet_length(t.hashes) / 32 - 1) AS at ORDER BY \
+    at), own.last_no FROM own, unnest($11, $12, $13, $14, $15, $16) AS t (path, kind, mode, size, modified, hashes) ON CONFLICT \
+    (home_id, path) DO UPDATE SET kind = excluded.kind, mode = excluded.mode, size = excluded.size, modified = excluded.modified, pieces \
+    = excluded.pieces, changed_no = excluded.changed_no) SELECT last_no FROM own";
 
-const APPEND: &str = "WITH own AS (UPDATE homes SET last_no = last_no + cardinality($5::bigint[]) WHERE home_id = $1 AND fence = \
-    $2 AND owner = $3 RETURNING last_no), durability AS (SELECT set_config('synchronous_commit', CASE WHEN $7 THEN \
-    current_setting('synchronous_commit') ELSE 'off' END, true)) INSERT INTO facts (home_id, session_id, seq, home_no, fence, \
-    body) SELECT $1, $4, t.seq, own.last_no - cardinality($5) + t.at, $2, t.body FROM own, durability, unnest($5, $6::bytea[]) \
-    WITH ORDINALITY AS t (seq, body, at)";
+const PUT_PIECES: &str = "WITH own AS (SELECT FROM homes WHERE home_id = $1 AND fence = $2 AND owner = $3 AND last_no >= $4 FOR UPDATE), \
+    new_pieces AS (INSERT INTO pieces (home_id, sha256, bytes) SELECT $1, t.* FROM own, unnest($5, $6) AS t ON CONFLICT DO NOTHING) \
+    SELECT 1 FROM own";
 
-const PUT_FILE: &str = "INSERT INTO files (home_id, path, kind, mode, size, modified, pieces, changed_no) VALUES ($1, $2, $3, $4, \
-    $5, $6, $7, $8) ON CONFLICT (home_id, path) DO UPDATE SET kind = $3, mode = $4, size = $5, modified = $6, pieces = $7, \
-    changed_no = $8";
+/// A piece is dropped only if no file names it.
+const DROP_PIECES: &str = "WITH own AS (SELECT FROM homes WHERE home_id = $1 AND fence = $2 AND owner = $3 AND last_no >= $4 FOR UPDATE), \
+    dropped AS (DELETE FROM pieces USING own WHERE home_id = $1 AND sha256 = ANY($5) AND NOT EXISTS (SELECT FROM files WHERE \
+    files.home_id = $1 AND files.pieces @> ARRAY[pieces.sha256])) SELECT 1 FROM own";
 
-/// The SHA-256 of a piece.
-pub type PieceHash = [u8; 32];
+const NUMBER: &str = "UPDATE homes SET last_no = last_no + 1 + $5::bigint WHERE home_id = $1 AND fence = $2 AND owner = $3 AND last_no >= \
+    $4 RETURNING last_no";
 
-/// What stands at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowKind {
-    Folder,
-    File,
-    Link,
-}
+/// An import that was under way is complete.
+const RELEASE: &str = "UPDATE homes SET owner = NULL, last_owner = owner, format = CASE WHEN format = $5 THEN $6 ELSE format END WHERE \
+    home_id = $1 AND fence = $2 AND owner = $3 AND last_no >= $4";
 
-/// A file, folder or link of a home.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileRow {
-    /// Relative to the home.
-    pub path: Vec<u8>,
-    pub kind: RowKind,
-    pub mode: u32,
-    /// Length in bytes.
-    pub size: u64,
-    /// Nanoseconds since 1970.
-    pub modified: i64,
-    pub pieces: Vec<PieceHash>,
-}
-
-/// A piece of a file.
-#[derive(Clone, Debug)]
-pub struct Piece {
-    pub sha256: PieceHash,
-    /// Compressed by zstd.
-    pub packed: Vec<u8>,
-}
-
-/// Changes of files, stored all or none.
-#[derive(Clone, Debug, Default)]
-pub struct FileCommit {
-    /// By which a copy knows whether it is behind.
-    pub id: Uuid,
-    pub put: Vec<FileRow>,
-    pub gone: Vec<Vec<u8>>,
-    /// Pieces that no file needs any more.
-    pub dropped: Vec<PieceHash>,
-}
-
-/// A line of a journal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FactRow {
-    pub seq: i64,
-    pub body: Vec<u8>,
-}
-
-/// The lines of one session's journal, in their order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionFacts {
-    pub session: String,
-    pub facts: Vec<FactRow>,
-}
-
-/// Whether a fact is on the database's disk when its append returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FactDurability {
-    Synced,
-    /// A crash of the database can lose it, but none that comes after a synced fact.
-    Relaxed,
-}
+const BEGIN_IMPORT: &str =
+    "UPDATE homes SET format = $5 WHERE home_id = $1 AND fence = $2 AND owner = $3 AND last_no >= $4";
 
 /// A home that this start of the server owns.
 pub struct HomeRows {
-    address: DatabaseAddress,
-    home: Uuid,
-    owner: Uuid,
-    fence: i64,
-    /// Cancelled once this server does not have the home any more, whatever the database says: nothing is written then.
-    lost: CancellationToken,
+    link: Arc<HomeLink>,
     /// Facts do not wait for files: each has a connection of its own.
-    facts: Mutex<Option<Connected>>,
-    files: Mutex<Option<Connected>>,
+    facts: FactQueue,
+    files: Mutex<Option<Client>>,
 }
 
-struct Connected {
-    client: Client,
-    append: Statement,
-    put_file: Statement,
-}
+/// Facts that become the only ones of a session.
+struct Replaced<'a>(&'a str, &'a [FactRow]);
 
-enum Write<'a> {
-    Append { session: &'a str, facts: &'a [FactRow], durability: FactDurability },
-    ReplaceFacts { session: &'a str, facts: &'a [FactRow] },
-    Pieces(&'a [Piece]),
-    Files(&'a FileCommit),
-}
+struct Pieces<'a>(&'a [&'a Piece]);
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Attempt {
-    First,
-    /// The outcome of the one before is unknown.
-    Repeated,
-}
+/// Changes of files with the pieces that are not stored yet, and the commit before.
+struct Files<'a>(&'a FileCommit, &'a [&'a Piece], Option<Uuid>);
+
+struct Dropped<'a>(&'a [PieceHash]);
+
+struct Release;
+
+struct BeginImport;
 
 impl HomeRows {
     /// Returns the rows of a home that was just claimed.
-    pub(super) fn owned(address: DatabaseAddress, (home, owner): (Uuid, Uuid), fence: i64) -> Self {
-        let lost = CancellationToken::new();
-        Self { address, home, owner, fence, lost, facts: Mutex::default(), files: Mutex::default() }
+    pub(super) fn owned(address: DatabaseAddress, owned: OwnedRow, confirmed: Confirmed) -> Self {
+        let link = Arc::new(HomeLink::new(address, owned, confirmed));
+        Self { facts: FactQueue::new(link.clone()), link, files: Mutex::default() }
     }
 
     /// Returns a token that is cancelled once this server does not have the home any more. Whoever cancels it gives it up.
     pub fn lost(&self) -> &CancellationToken {
-        &self.lost
+        &self.link.lost
+    }
+
+    pub(super) fn address(&self) -> &DatabaseAddress {
+        &self.link.address
+    }
+
+    /// Looks with a connection apart from those of the writes.
+    ///
+    /// # Errors
+    /// Returns [`DatabaseError::Fenced`] or [`DatabaseError::WentBack`] if nothing can be stored any more.
+    pub(super) async fn require_own(&self, client: &Client) -> Result<(), DatabaseError> {
+        self.link.require_valid()?;
+        self.link.require_own(client).await.map(drop)
+    }
+
+    /// Whether nothing can be stored any more: another server has the home, or the database has gone back.
+    pub fn is_void(&self) -> bool {
+        self.link.require_valid().is_err()
+    }
+
+    /// Whether the database lacks something that it had confirmed: nothing is stored any more until the server starts again.
+    pub fn has_gone_back(&self) -> bool {
+        self.link.require_valid().is_err_and(|error| matches!(error, DatabaseError::WentBack))
     }
 
     /// Gives the home up.
     pub async fn release(&self) -> Result<(), DatabaseError> {
-        if self.lost.is_cancelled() {
-            return Err(DatabaseError::Fenced);
-        }
-        let mut slot = self.files.lock().await;
-        let connected = self.connected(&mut slot).await?;
-        let give_up =
-            "UPDATE homes SET owner = NULL, last_owner = owner WHERE home_id = $1 AND fence = $2 AND owner = $3";
-        let given_up = connected.client.execute(give_up, &self.identity()).await;
-        given_up.map(drop).map_err(DatabaseError::doing("releasing the home"))
+        self.write(&Release).await
     }
 
-    /// Appends facts of a session in one round trip, all or none.
+    /// Says that what is stored is a part of a home until the home is given up.
+    pub async fn begin_import(&self) -> Result<(), DatabaseError> {
+        self.write(&BeginImport).await
+    }
+
+    /// Appends facts of a session, all or none. Those of several sessions that wait go in one statement.
     ///
     /// # Errors
-    /// Returns [`DatabaseError::Fenced`] if another server owns the home. If the database does not answer for
-    /// [`PATIENCE`], it is unknown whether the facts are stored.
-    pub async fn append(
-        &self,
-        session: &str,
-        facts: &[FactRow],
-        durability: FactDurability,
-    ) -> Result<(), DatabaseError> {
-        self.write(&self.facts, &Write::Append { session, facts, durability }).await
+    /// Returns [`DatabaseError::Fenced`] if another server owns the home. If the database does not answer for a while, it is unknown
+    /// whether the facts are stored.
+    pub async fn append(&self, facts: SessionFacts, durability: FactDurability) -> Result<(), DatabaseError> {
+        self.facts.append(facts, durability).await
     }
 
     /// Makes these the only facts of a session.
     pub async fn replace_facts(&self, session: &str, facts: &[FactRow]) -> Result<(), DatabaseError> {
-        self.write(&self.facts, &Write::ReplaceFacts { session, facts }).await
+        self.write(&Replaced(session, facts)).await
     }
 
-    /// Stores pieces, before the files that need them.
+    /// Stores pieces before the files that need them, in statements of a bounded size.
     pub async fn put_pieces(&self, pieces: &[Piece]) -> Result<(), DatabaseError> {
-        self.write(&self.files, &Write::Pieces(pieces)).await
+        let mut left = pieces;
+        while !left.is_empty() {
+            let (some, rest) = left.split_at(statement(left));
+            self.write(&Pieces(&some.iter().collect::<Vec<_>>())).await?;
+            left = rest;
+        }
+        Ok(())
     }
 
-    /// Stores changes of files, all or none.
-    pub async fn commit(&self, commit: &FileCommit) -> Result<(), DatabaseError> {
-        self.write(&self.files, &Write::Files(commit)).await
+    /// Stores changes of files, all or none, with their pieces. `before` is the commit before this one.
+    pub async fn commit(
+        &self,
+        commit: &FileCommit,
+        pieces: &[Piece],
+        before: Option<Uuid>,
+    ) -> Result<(), DatabaseError> {
+        let (first, with_files) = pieces.split_at(pieces.len() - last_statement(pieces));
+        self.put_pieces(first).await?;
+        self.link.expect_commits(&[before, Some(commit.id)]);
+        self.write(&Files(commit, &with_files.iter().collect::<Vec<_>>(), before)).await?;
+        self.link.expect_commits(&[Some(commit.id)]);
+        Ok(())
     }
 
-    /// Returns the last commit of files and all files, after every commit of this server has ended.
+    /// Removes pieces that no file needs any more.
+    pub async fn drop_pieces(&self, dropped: &[PieceHash]) -> Result<(), DatabaseError> {
+        for some in dropped.chunks(DROPPED) {
+            self.write(&Dropped(some)).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the last commit of files, after every commit of this server has ended.
     ///
     /// # Errors
     /// Returns [`DatabaseError::Fenced`] if another server owns the home.
-    pub async fn settled_files(&self) -> Result<(Option<Uuid>, Vec<FileRow>), DatabaseError> {
-        if self.lost.is_cancelled() {
-            return Err(DatabaseError::Fenced);
-        }
+    pub async fn settled_commit(&self) -> Result<Option<Uuid>, DatabaseError> {
+        self.link.require_valid()?;
         let mut slot = self.files.lock().await;
         *slot = None;
-        let connected = self.connected(&mut slot).await?;
         // A commit whose answer was lost holds the row until it has ended.
-        let wait = "SELECT files_commit FROM homes WHERE home_id = $1 AND fence = $2 AND owner = $3 FOR UPDATE";
-        let waited = tokio::time::timeout(WRITE_LIMIT, connected.client.query_opt(wait, &self.identity())).await;
+        self.link.write(&mut slot, &Pieces(&[])).await?;
+        let client = slot.as_ref().ok_or(DatabaseError::Fenced)?;
+        let found = tokio::time::timeout(SETTLE_LIMIT, self.link.require_own(client)).await;
         let interrupted = || DatabaseError::Interrupted { reason: "it did not answer in time".to_owned() };
-        let found = waited.map_err(|_| interrupted())?.map_err(DatabaseError::doing("looking for files"))?;
-        let commit = found.ok_or(DatabaseError::Fenced)?.get(0);
-        Ok((commit, StoredHome::open(&self.address, self.home).await?.files().await?))
+        let commit = found.map_err(|_| interrupted())??.files_commit;
+        self.link.expect_commits(&[commit]);
+        Ok(commit)
     }
 
-    async fn write(&self, slot: &Mutex<Option<Connected>>, write: &Write<'_>) -> Result<(), DatabaseError> {
-        let written = async {
-            let written = self.write_patiently(slot, write).await;
-            if matches!(written, Err(DatabaseError::Fenced)) {
-                self.lost.cancel();
-            }
-            written
-        };
-        tokio::select! {
-            biased;
-            () = self.lost.cancelled() => Err(DatabaseError::Fenced),
-            written = written => written,
+    /// Whether a crash of the database has lost facts that it was allowed to lose, since this was asked last.
+    pub fn take_lost_facts(&self) -> bool {
+        self.link.take_lost_facts()
+    }
+
+    async fn write(&self, write: &impl Write) -> Result<(), DatabaseError> {
+        self.link.write(&mut *self.files.lock().await, write).await
+    }
+}
+
+/// Returns how many of these pieces go in the next statement: at least one.
+fn statement(pieces: &[Piece]) -> usize {
+    let mut size = 0;
+    let fits = |piece: &&Piece| {
+        size += piece.packed.len();
+        size <= STATEMENT_BYTES
+    };
+    pieces.iter().take_while(fits).count().max(1)
+}
+
+/// Returns how many of the last pieces go in the statement with the files.
+fn last_statement(pieces: &[Piece]) -> usize {
+    let mut size = 0;
+    let fits = |piece: &&Piece| {
+        size += piece.packed.len();
+        size <= STATEMENT_BYTES
+    };
+    pieces.iter().rev().take_while(fits).count()
+}
+
+impl Write for Pieces<'_> {
+    async fn once(&self, link: &HomeLink, client: &mut Client, _: Attempt) -> Result<(), DatabaseError> {
+        let hashes: Vec<&[u8]> = self.0.iter().map(|piece| &piece.sha256[..]).collect();
+        let bytes: Vec<&[u8]> = self.0.iter().map(|piece| &*piece.packed).collect();
+        let least = link.least_no();
+        let [home, fence, owner, least] = link.identity(&least);
+        let values = [home, fence, owner, least, (&hashes, Type::BYTEA_ARRAY), (&bytes, Type::BYTEA_ARRAY)];
+        let put = client.query_typed_opt(PUT_PIECES, &values).await;
+        match put.map_err(DatabaseError::doing("storing pieces of files"))? {
+            Some(_) => Ok(()),
+            None => Err(link.refusal(client).await),
         }
     }
+}
 
-    async fn write_patiently(&self, slot: &Mutex<Option<Connected>>, write: &Write<'_>) -> Result<(), DatabaseError> {
-        let mut slot = slot.lock().await;
-        let since = Instant::now();
-        let (mut attempt, mut pause) = (Attempt::First, PAUSE);
-        loop {
-            let tried = tokio::time::timeout(WRITE_LIMIT, self.try_write(&mut slot, (write, attempt))).await;
-            let error = match tried {
-                Ok(Ok(())) => return Ok(()),
-                Ok(Err(error)) => error,
-                Err(_) => DatabaseError::Interrupted { reason: "it did not answer in time".to_owned() },
-            };
-            if !error.is_transient() {
-                return Err(error);
-            }
-            // The connection may still have an answer of the write before.
-            *slot = None;
-            if since.elapsed() >= PATIENCE {
-                return Err(error);
-            }
-            tracing::warn!(%error, "the database does not answer; trying again");
-            attempt = Attempt::Repeated;
-            tokio::time::sleep(pause).await;
-            pause = (2 * pause).min(MAX_PAUSE);
+impl Write for Dropped<'_> {
+    async fn once(&self, link: &HomeLink, client: &mut Client, _: Attempt) -> Result<(), DatabaseError> {
+        let hashes: Vec<&[u8]> = self.0.iter().map(|hash| &hash[..]).collect();
+        let least = link.least_no();
+        let [home, fence, owner, least] = link.identity(&least);
+        let values = [home, fence, owner, least, (&hashes, Type::BYTEA_ARRAY)];
+        let dropped = client.query_typed_opt(DROP_PIECES, &values).await;
+        match dropped.map_err(DatabaseError::doing("dropping pieces of files"))? {
+            Some(_) => Ok(()),
+            None => Err(link.refusal(client).await),
         }
     }
+}
 
-    async fn connected<'s>(&self, slot: &'s mut Option<Connected>) -> Result<&'s mut Connected, DatabaseError> {
-        if slot.is_none() {
-            let client = Database::connect(&self.address).await?.into_client();
-            let prepared = futures_util::try_join!(client.prepare(APPEND), client.prepare(PUT_FILE));
-            let (append, put_file) = prepared.map_err(DatabaseError::doing("preparing statements"))?;
-            *slot = Some(Connected { client, append, put_file });
+impl Write for Files<'_> {
+    async fn once(&self, link: &HomeLink, client: &mut Client, _: Attempt) -> Result<(), DatabaseError> {
+        let Self(FileCommit { id, put, gone, settled }, pieces, before) = self;
+        let hashes: Vec<&[u8]> = pieces.iter().map(|piece| &piece.sha256[..]).collect();
+        let bytes: Vec<&[u8]> = pieces.iter().map(|piece| &*piece.packed).collect();
+        let rows = Columns::of(put);
+        let least = link.least_no();
+        let [home, fence, owner, least] = link.identity(&least);
+        let values = [
+            home,
+            fence,
+            owner,
+            least,
+            (id, Type::UUID),
+            (before, Type::UUID),
+            (gone, Type::BYTEA_ARRAY),
+            (settled, Type::TEXT_ARRAY),
+            (&hashes, Type::BYTEA_ARRAY),
+            (&bytes, Type::BYTEA_ARRAY),
+            (&rows.paths, Type::BYTEA_ARRAY),
+            (&rows.kinds, Type::INT2_ARRAY),
+            (&rows.modes, Type::INT4_ARRAY),
+            (&rows.sizes, Type::INT8_ARRAY),
+            (&rows.modified, Type::INT8_ARRAY),
+            (&rows.hashes, Type::BYTEA_ARRAY),
+        ];
+        let stored = client.query_typed_opt(COMMIT, &values).await.map_err(DatabaseError::doing("storing files"))?;
+        if let Some(row) = stored {
+            link.confirm(row.get(0), FactDurability::Synced);
+            return Ok(());
         }
-        Ok(slot.as_mut().expect("filled just above"))
-    }
-
-    async fn try_write(
-        &self,
-        slot: &mut Option<Connected>,
-        (write, attempt): (&Write<'_>, Attempt),
-    ) -> Result<(), DatabaseError> {
-        let connected = self.connected(slot).await?;
-        match write {
-            Write::Append { session, facts, durability } => {
-                if attempt == Attempt::Repeated && self.is_stored(connected, (session, facts)).await? {
-                    return Ok(());
-                }
-                self.append_once(connected, (session, facts), *durability).await
-            }
-            Write::ReplaceFacts { session, facts } => self.replace_once(connected, (session, facts)).await,
-            Write::Pieces(pieces) => self.put_once(connected, pieces).await,
-            Write::Files(commit) => self.commit_once(connected, commit).await,
-        }
-    }
-
-    async fn append_once(
-        &self,
-        connected: &Connected,
-        (session, facts): (&str, &[FactRow]),
-        durability: FactDurability,
-    ) -> Result<(), DatabaseError> {
-        let numbers: Vec<i64> = facts.iter().map(|fact| fact.seq).collect();
-        let bodies: Vec<&[u8]> = facts.iter().map(|fact| &*fact.body).collect();
-        let is_synced = durability == FactDurability::Synced;
-        let [home, fence, owner] = self.identity();
-        let values: [&(dyn ToSql + Sync); 7] = [home, fence, owner, &session, &numbers, &bodies, &is_synced];
-        let stored = connected.client.execute(&connected.append, &values).await;
-        match stored.map_err(DatabaseError::doing("storing facts"))? {
-            0 => Err(DatabaseError::Fenced),
-            _ => Ok(()),
+        match link.require_own(client).await {
+            // An attempt before this one has stored it.
+            Ok(state) if state.files_commit == Some(*id) => Ok(()),
+            Ok(_) => Err(DatabaseError::Interrupted { reason: "the home was changed at the same time".to_owned() }),
+            Err(error) => Err(error),
         }
     }
+}
 
-    /// Whether facts are stored already.
-    async fn is_stored(
-        &self,
-        connected: &Connected,
-        (session, facts): (&str, &[FactRow]),
-    ) -> Result<bool, DatabaseError> {
-        let numbers: Vec<i64> = facts.iter().map(|fact| fact.seq).collect();
-        let find = "SELECT seq, body FROM facts WHERE home_id = $1 AND session_id = $2 AND seq = ANY($3) ORDER BY seq";
-        let values: [&(dyn ToSql + Sync); 3] = [&self.home, &session, &numbers];
-        let found = connected.client.query(find, &values).await.map_err(DatabaseError::doing("looking for facts"))?;
-        let found: Vec<FactRow> = found.iter().map(|row| FactRow { seq: row.get(0), body: row.get(1) }).collect();
-        match found.is_empty() {
-            true => Ok(false),
-            false if found == facts => Ok(true),
-            false => Err(DatabaseError::Fenced),
+/// The fields of rows, each as one array.
+#[derive(Default)]
+struct Columns<'a> {
+    paths: Vec<&'a [u8]>,
+    kinds: Vec<i16>,
+    modes: Vec<i32>,
+    sizes: Vec<i64>,
+    modified: Vec<i64>,
+    hashes: Vec<Vec<u8>>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(rows: &'a [FileRow]) -> Self {
+        let mut columns = Self::default();
+        for row in rows {
+            columns.paths.push(&row.path);
+            columns.kinds.push(row.kind.number());
+            columns.modes.push(i32::try_from(row.mode & 0o7777).expect("twelve bits"));
+            columns.sizes.push(i64::try_from(row.size).unwrap_or(i64::MAX));
+            columns.modified.push(row.modified);
+            columns.hashes.push(row.pieces.concat());
         }
+        columns
     }
+}
 
-    async fn replace_once(
-        &self,
-        connected: &mut Connected,
-        (session, facts): (&str, &[FactRow]),
-    ) -> Result<(), DatabaseError> {
+impl Write for Replaced<'_> {
+    async fn once(&self, link: &HomeLink, client: &mut Client, _: Attempt) -> Result<(), DatabaseError> {
+        let Self(session, facts) = self;
         let doing = || DatabaseError::doing("replacing facts");
         let numbers: Vec<i64> = facts.iter().map(|fact| fact.seq).collect();
         let bodies: Vec<&[u8]> = facts.iter().map(|fact| &*fact.body).collect();
-        let transaction = connected.client.transaction().await.map_err(doing())?;
-        let remove = "DELETE FROM facts WHERE home_id = $1 AND session_id = $2";
-        transaction.execute(remove, &[&self.home, &session]).await.map_err(doing())?;
-        let [home, fence, owner] = self.identity();
-        let values: [&(dyn ToSql + Sync); 7] = [home, fence, owner, &session, &numbers, &bodies, &true];
-        // It also compares the owner.
-        let stored = transaction.execute(&connected.append, &values).await.map_err(doing())?;
-        if stored == 0 {
-            let number = "UPDATE homes SET last_no = last_no + 1 WHERE home_id = $1 AND fence = $2 AND owner = $3";
-            if transaction.execute(number, &self.identity()).await.map_err(doing())? == 0 {
-                return Err(DatabaseError::Fenced);
-            }
-        }
-        transaction.commit().await.map_err(doing())
-    }
-
-    async fn put_once(&self, connected: &Connected, pieces: &[Piece]) -> Result<(), DatabaseError> {
-        let hashes: Vec<&[u8]> = pieces.iter().map(|piece| &piece.sha256[..]).collect();
-        let bytes: Vec<&[u8]> = pieces.iter().map(|piece| &*piece.packed).collect();
-        let put = "INSERT INTO pieces (home_id, sha256, bytes) SELECT $1, t.* FROM unnest($4::bytea[], $5::bytea[]) AS t WHERE \
-                   EXISTS (SELECT FROM homes WHERE home_id = $1 AND fence = $2 AND owner = $3) ON CONFLICT DO NOTHING";
-        let [home, fence, owner] = self.identity();
-        let values: [&(dyn ToSql + Sync); 5] = [home, fence, owner, &hashes, &bytes];
-        connected.client.execute(put, &values).await.map(drop).map_err(DatabaseError::doing("storing pieces of files"))
-    }
-
-    async fn commit_once(&self, connected: &mut Connected, commit: &FileCommit) -> Result<(), DatabaseError> {
-        let doing = || DatabaseError::doing("storing files");
-        let put_file = connected.put_file.clone();
-        let transaction = connected.client.transaction().await.map_err(doing())?;
-        let own = "UPDATE homes SET last_no = last_no + 1, files_commit = $4 WHERE home_id = $1 AND fence = $2 AND owner = $3 \
-                   RETURNING last_no";
-        let [home, fence, owner] = self.identity();
-        let owned = transaction.query_opt(own, &[home, fence, owner, &commit.id]).await.map_err(doing())?;
-        let number: i64 = owned.ok_or(DatabaseError::Fenced)?.get(0);
-        if !commit.gone.is_empty() {
-            let remove = "DELETE FROM files WHERE home_id = $1 AND path = ANY($2)";
-            transaction.execute(remove, &[&self.home, &commit.gone]).await.map_err(doing())?;
-        }
-        let put = commit.put.iter().map(|row| self.put_row((&transaction, &put_file), row, number));
-        try_join_all(put).await.map_err(doing())?;
-        if !commit.dropped.is_empty() {
-            let dropped: Vec<&[u8]> = commit.dropped.iter().map(|hash| &hash[..]).collect();
-            let drop_pieces = "DELETE FROM pieces AS piece WHERE home_id = $1 AND sha256 = ANY($2) AND NOT EXISTS (SELECT FROM files \
-                               WHERE files.home_id = $1 AND files.pieces @> ARRAY[piece.sha256])";
-            transaction.execute(drop_pieces, &[&self.home, &dropped]).await.map_err(doing())?;
-        }
-        transaction.commit().await.map_err(doing())
-    }
-
-    async fn put_row(
-        &self,
-        (transaction, put_file): (&tokio_postgres::Transaction<'_>, &Statement),
-        row: &FileRow,
-        number: i64,
-    ) -> Result<u64, tokio_postgres::Error> {
-        let kind: i16 = match row.kind {
-            RowKind::Folder => 0,
-            RowKind::File => 1,
-            RowKind::Link => 2,
+        let count = i64::try_from(facts.len()).unwrap_or(i64::MAX);
+        let least = link.least_no();
+        let [home, fence, owner, least] = link.identity(&least);
+        let transaction = client.transaction().await.map_err(doing())?;
+        let number = [home.clone(), fence.clone(), owner, least, (&count, Type::INT8)];
+        let numbered = transaction.query_typed_opt(NUMBER, &number).await.map_err(doing())?;
+        let Some(number) = numbered.map(|row| row.get::<_, i64>(0)) else {
+            drop(transaction);
+            return Err(link.refusal(client).await);
         };
-        let mode = i32::try_from(row.mode & 0o7777).expect("twelve bits");
-        let size = i64::try_from(row.size).unwrap_or(i64::MAX);
-        let pieces: Vec<&[u8]> = row.pieces.iter().map(|hash| &hash[..]).collect();
-        let values: [&(dyn ToSql + Sync); 8] =
-            [&self.home, &row.path, &kind, &mode, &size, &row.modified, &pieces, &number];
-        transaction.execute(put_file, &values).await
+        let remove = "DELETE FROM facts WHERE home_id = $1 AND session_id = $2";
+        transaction.execute_typed(remove, &[home.clone(), (session, Type::TEXT)]).await.map_err(doing())?;
+        let add = "INSERT INTO facts (home_id, session_id, seq, home_no, fence, body) SELECT $1, $3, t.seq, $4 - cardinality($5) + t.at, \
+                   $2, t.body FROM unnest($5, $6) WITH ORDINALITY AS t (seq, body, at)";
+        let values = [
+            home,
+            fence,
+            (session, Type::TEXT),
+            (&number, Type::INT8),
+            (&numbers, Type::INT8_ARRAY),
+            (&bodies, Type::BYTEA_ARRAY),
+        ];
+        transaction.execute_typed(add, &values).await.map_err(doing())?;
+        transaction.commit().await.map_err(doing())?;
+        link.confirm(number, FactDurability::Synced);
+        Ok(())
     }
+}
 
-    pub(super) fn address(&self) -> &DatabaseAddress {
-        &self.address
+impl Write for Release {
+    async fn once(&self, link: &HomeLink, client: &mut Client, _: Attempt) -> Result<(), DatabaseError> {
+        let least = link.least_no();
+        let [home, fence, owner, least] = link.identity(&least);
+        let values = [home, fence, owner, least, (&IMPORTING, Type::INT4), (&FORMAT, Type::INT4)];
+        let released = client.execute_typed(RELEASE, &values).await;
+        // Where another server has the home already, there is nothing to give up.
+        released.map(drop).map_err(DatabaseError::doing("releasing the home"))
     }
+}
 
-    pub(super) fn identity(&self) -> [&(dyn ToSql + Sync); 3] {
-        [&self.home, &self.fence, &self.owner]
+impl Write for BeginImport {
+    async fn once(&self, link: &HomeLink, client: &mut Client, _: Attempt) -> Result<(), DatabaseError> {
+        let least = link.least_no();
+        let [home, fence, owner, least] = link.identity(&least);
+        let values = [home, fence, owner, least, (&IMPORTING, Type::INT4)];
+        match client.execute_typed(BEGIN_IMPORT, &values).await.map_err(DatabaseError::doing("beginning an import"))? {
+            0 => Err(link.refusal(client).await),
+            _ => Ok(()),
+        }
     }
 }

@@ -7,8 +7,11 @@ mod checkup;
 mod claim;
 mod connection;
 mod error;
+mod fact_queue;
 mod home_rows;
+mod link;
 mod ownership;
+mod rows;
 mod schema;
 mod server_rows;
 mod stored_home;
@@ -19,10 +22,9 @@ pub use checkup::Checkup;
 pub use claim::{Claimant, FoundHome};
 pub use connection::{Database, DatabaseInfo, LossPolicy};
 pub use error::DatabaseError;
-pub use home_rows::{
-    FactDurability, FactRow, FileCommit, FileRow, HomeRows, OWN_HOME, Piece, PieceHash, RowKind, SessionFacts,
-};
+pub use home_rows::HomeRows;
 pub use ownership::OwnershipCheck;
+pub use rows::{FactDurability, FactRow, FileCommit, FileRow, OWN_HOME, Piece, PieceHash, RowKind, SessionFacts};
 pub use schema::{AppliedMigration, SchemaState, latest_version};
 pub use server_rows::{Beat, ClusterRows, HomeOwnerRow, Joined, NewServer, OtherServer, ServerLoad, ServerRow};
 pub use stored_home::StoredHome;

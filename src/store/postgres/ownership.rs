@@ -52,8 +52,5 @@ async fn asked(client: &mut Option<Client>, rows: &HomeRows) -> Result<(), Datab
         Some(client) if !client.is_closed() => client,
         client => client.insert(Database::connect(rows.address()).await?.into_client()),
     };
-    let owned = "SELECT FROM homes WHERE home_id = $1 AND fence = $2 AND owner = $3";
-    let found =
-        client.query_opt(owned, &rows.identity()).await.map_err(DatabaseError::doing("looking for the home"))?;
-    found.map(drop).ok_or(DatabaseError::Fenced)
+    rows.require_own(client).await
 }

@@ -3,9 +3,11 @@
 //! A server never migrates. `miniclaw db migrate` does, one transaction for each migration, under a lock of the database.
 
 use sha2::{Digest, Sha256};
+use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, Transaction};
 
 use super::error::DatabaseError;
+use super::link::Value;
 
 /// A step of the schema. Its text never changes after it was released.
 struct Migration {
@@ -70,13 +72,13 @@ impl SchemaState {
 /// Returns an error if they are not those of this program, or of a newer one.
 pub(super) async fn state(client: &impl GenericClient) -> Result<SchemaState, DatabaseError> {
     let reading = || DatabaseError::doing("reading the schema");
-    let schema = client.query_one("SELECT current_schema()::text", &[]).await.map_err(reading())?;
+    let schema = client.query_typed_one("SELECT current_schema()::text", &[]).await.map_err(reading())?;
     if schema.get::<_, Option<String>>(0).is_none() {
         return Err(DatabaseError::NoSchema);
     }
     // Those of extensions belong to nobody who could be in the way.
     let tables = client
-        .query(
+        .query_typed(
             "SELECT relname::text FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = \
              current_schema()) AND relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT EXISTS (SELECT FROM pg_depend WHERE classid \
              = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e') ORDER BY relname",
@@ -92,7 +94,7 @@ pub(super) async fn state(client: &impl GenericClient) -> Result<SchemaState, Da
         return Err(DatabaseError::ForeignTables { tables });
     }
     let applied =
-        client.query("SELECT version, sha256 FROM \"schema\" ORDER BY version", &[]).await.map_err(reading())?;
+        client.query_typed("SELECT version, sha256 FROM \"schema\" ORDER BY version", &[]).await.map_err(reading())?;
     let mut last = 0;
     for row in &applied {
         let version = u32::try_from(row.get::<_, i32>(0)).unwrap_or(u32::MAX);
@@ -108,7 +110,7 @@ pub(super) async fn state(client: &impl GenericClient) -> Result<SchemaState, Da
 /// Whether the table `schema` is the one of this program.
 async fn is_ours(client: &impl GenericClient) -> Result<bool, DatabaseError> {
     let columns = client
-        .query_one(
+        .query_typed_one(
             "SELECT coalesce(array_agg(attname::text || ' ' || format_type(atttypid, atttypmod) ORDER BY attnum), '{}') FROM \
              pg_attribute WHERE attrelid = to_regclass(quote_ident(current_schema()) || '.\"schema\"') AND attnum > 0 AND NOT \
              attisdropped",
@@ -138,7 +140,7 @@ async fn migrate_once(client: &mut Client) -> Result<Option<AppliedMigration>, D
     let transaction = client.transaction().await.map_err(locking())?;
     transaction.batch_execute(LOCK_TIMEOUT).await.map_err(locking())?;
     // Held to the end of the transaction, so that a pooler between the two cannot separate them.
-    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await.map_err(locking())?;
+    transaction.execute_typed("SELECT pg_advisory_xact_lock($1)", &[(&LOCK, Type::INT8)]).await.map_err(locking())?;
     let found = match state(&transaction).await? {
         SchemaState::Empty => {
             transaction.batch_execute(MAKE_TABLE).await.map_err(DatabaseError::doing("making the table schema"))?;
@@ -155,10 +157,10 @@ async fn migrate_once(client: &mut Client) -> Result<Option<AppliedMigration>, D
 async fn apply(transaction: &Transaction<'_>, migration: &Migration) -> Result<(), DatabaseError> {
     transaction.batch_execute(migration.sql).await.map_err(DatabaseError::doing("migrating the tables"))?;
     let version = i32::try_from(migration.version).expect("migrations are few");
-    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
-        [&version, &migration.name, &migration.sha256().to_vec()];
+    let sha256 = migration.sha256().to_vec();
+    let values: [Value<'_>; 3] = [(&version, Type::INT4), (&migration.name, Type::TEXT), (&sha256, Type::BYTEA)];
     let noted =
-        transaction.execute("INSERT INTO \"schema\" (version, name, sha256) VALUES ($1, $2, $3)", &values).await;
+        transaction.execute_typed("INSERT INTO \"schema\" (version, name, sha256) VALUES ($1, $2, $3)", &values).await;
     noted.map(drop).map_err(DatabaseError::doing("noting a migration"))
 }
 

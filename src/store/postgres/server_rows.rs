@@ -6,12 +6,14 @@
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Client;
+use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::address::DatabaseAddress;
 use super::claim::FORMAT;
 use super::connection::Database;
 use super::error::DatabaseError;
+use super::link::Value;
 
 /// Maximum time of one statement.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -21,8 +23,9 @@ const RETURN_TIME: Duration = Duration::from_secs(10);
 
 const JOIN: &str = "INSERT INTO servers (server_id, address, version, reads, alive_until) VALUES ($1, $2, $3, $4, \
     clock_timestamp() + interval '10 s') RETURNING extract(epoch FROM clock_timestamp())::float8";
-const BEAT: &str = "UPDATE servers SET alive_until = clock_timestamp() + interval '10 s', load = $2, draining = $3 WHERE server_id \
-    = $1 AND NOT dead RETURNING extract(epoch FROM clock_timestamp())::float8";
+/// A beat need not be on the disk: after a crash of the database, everybody gets time to send another one.
+const BEAT: &str = "WITH durability AS (SELECT set_config('synchronous_commit', 'off', true)) UPDATE servers SET alive_until = \
+    clock_timestamp() + interval '10 s', load = $2, draining = $3 FROM durability WHERE server_id = $1 AND NOT dead RETURNING extract(epoch FROM clock_timestamp())::float8";
 /// Servers that were declared dead a day ago and own nothing.
 const FORGET: &str = "DELETE FROM servers WHERE dead AND alive_until < clock_timestamp() - interval '1 day' AND NOT EXISTS (SELECT \
     FROM homes WHERE owner = server_id)";
@@ -110,10 +113,14 @@ impl ServerRow {
         let mut row = Self::connect(address, server.id).await?;
         let time = limited(async {
             let doing = || DatabaseError::doing("joining the cluster");
-            row.client.execute(FORGET, &[]).await.map_err(doing())?;
-            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-                [&server.id, &server.address, &server.version, &FORMAT];
-            Ok(time_of(&row.client.query_one(JOIN, &values).await.map_err(doing())?))
+            row.client.execute_typed(FORGET, &[]).await.map_err(doing())?;
+            let values: [Value<'_>; 4] = [
+                (&server.id, Type::UUID),
+                (&server.address, Type::TEXT),
+                (&server.version, Type::TEXT),
+                (&FORMAT, Type::INT4),
+            ];
+            Ok(time_of(&row.client.query_typed_one(JOIN, &values).await.map_err(doing())?))
         })
         .await?;
         row.lock().await?;
@@ -125,14 +132,7 @@ impl ServerRow {
     /// # Errors
     /// Returns why there is no connection.
     pub async fn connect(address: &DatabaseAddress, id: Uuid) -> Result<Self, DatabaseError> {
-        let client = connected(address).await?;
-        // A beat need not be on the disk: after a crash of the database, everybody gets time to send another one.
-        limited(async {
-            let set = client.batch_execute("SET synchronous_commit = off").await;
-            set.map_err(DatabaseError::doing("joining the cluster"))
-        })
-        .await?;
-        Ok(Self { id, client, is_locked: false })
+        Ok(Self { id, client: connected(address).await?, is_locked: false })
     }
 
     /// Says that this server lives. The time it has counts from the sending on.
@@ -142,7 +142,9 @@ impl ServerRow {
     pub async fn beat(&mut self, load: ServerLoad) -> Result<Beat, DatabaseError> {
         let works = load.works as f32;
         let beat = async {
-            let done = self.client.query_opt(BEAT, &[&self.id, &works, &load.is_draining]).await;
+            let values: [Value<'_>; 3] =
+                [(&self.id, Type::UUID), (&works, Type::FLOAT4), (&load.is_draining, Type::BOOL)];
+            let done = self.client.query_typed_opt(BEAT, &values).await;
             done.map_err(DatabaseError::doing("saying that this server lives"))
         };
         let alive = limited(beat).await?;
@@ -164,7 +166,7 @@ impl ServerRow {
     pub async fn leave(&self) -> Result<(), DatabaseError> {
         let leave = "UPDATE servers SET dead = true WHERE server_id = $1 AND NOT dead";
         let left = async {
-            let done = self.client.execute(leave, &[&self.id]).await;
+            let done = self.client.execute_typed(leave, &[(&self.id, Type::UUID)]).await;
             done.map_err(DatabaseError::doing("leaving the cluster"))
         };
         limited(left).await.map(drop)
@@ -190,7 +192,7 @@ impl ClusterRows {
 
     async fn declare(&self, how: &str, id: Uuid) -> Result<bool, DatabaseError> {
         let declared = async {
-            let done = self.client.execute(how, &[&id]).await;
+            let done = self.client.execute_typed(how, &[(&id, Type::UUID)]).await;
             done.map_err(DatabaseError::doing("declaring a server dead"))
         };
         Ok(limited(declared).await? > 0)
@@ -202,7 +204,8 @@ impl ClusterRows {
     /// Returns an error if the database does not answer.
     pub async fn late(&self) -> Result<Vec<OtherServer>, DatabaseError> {
         let found = limited(async {
-            self.client.query(LATE, &[&self.id]).await.map_err(DatabaseError::doing("looking for servers"))
+            let found = self.client.query_typed(LATE, &[(&self.id, Type::UUID)]).await;
+            found.map_err(DatabaseError::doing("looking for servers"))
         });
         let server =
             |row: &tokio_postgres::Row| OtherServer { id: row.get(0), address: row.get(1), is_over: row.get(2) };
@@ -231,7 +234,8 @@ impl ClusterRows {
         }
         let declared = self.declare(DECLARE_CRASHED, id).await;
         let unlocked = limited(async {
-            let unlocked = self.client.execute("SELECT pg_advisory_unlock($1)", &[&lock_number(id)]).await;
+            let unlock = "SELECT pg_advisory_unlock($1)";
+            let unlocked = self.client.execute_typed(unlock, &[(&lock_number(id), Type::INT8)]).await;
             unlocked.map_err(DatabaseError::doing("looking whether a server lives"))
         });
         // Without an answer, the connection is closed, and with it the lock is free.
@@ -245,7 +249,7 @@ impl ClusterRows {
     pub async fn declare_gone(&self, ids: &[Uuid]) -> Result<u64, DatabaseError> {
         let others: Vec<Uuid> = ids.iter().copied().filter(|id| *id != self.id).collect();
         limited(async {
-            let done = self.client.execute(DECLARE_GONE, &[&others]).await;
+            let done = self.client.execute_typed(DECLARE_GONE, &[(&others, Type::UUID_ARRAY)]).await;
             done.map_err(DatabaseError::doing("declaring a server dead"))
         })
         .await
@@ -257,10 +261,8 @@ impl ClusterRows {
     /// Returns an error if the database does not answer.
     pub async fn owner_of(&self, home: Uuid) -> Result<Option<HomeOwnerRow>, DatabaseError> {
         let found = limited(async {
-            self.client
-                .query_opt(OWNER, &[&home])
-                .await
-                .map_err(DatabaseError::doing("looking for the owner of a home"))
+            let found = self.client.query_typed_opt(OWNER, &[(&home, Type::UUID)]).await;
+            found.map_err(DatabaseError::doing("looking for the owner of a home"))
         });
         Ok(found.await?.and_then(|row| {
             let (server_id, address): (Option<Uuid>, Option<String>) = (row.get(0), row.get(2));
@@ -274,7 +276,9 @@ impl ClusterRows {
     /// Returns an error if the database does not answer.
     pub async fn orphans(&self, count: u32) -> Result<Vec<Uuid>, DatabaseError> {
         let found = limited(async {
-            let found = self.client.query(ORPHANS, &[&FORMAT, &i64::from(count), &self.id]).await;
+            let count = i64::from(count);
+            let values: [Value<'_>; 3] = [(&FORMAT, Type::INT4), (&count, Type::INT8), (&self.id, Type::UUID)];
+            let found = self.client.query_typed(ORPHANS, &values).await;
             found.map_err(DatabaseError::doing("looking for homes without an owner"))
         });
         Ok(found.await?.iter().map(|row| row.get(0)).collect())
@@ -293,7 +297,7 @@ async fn connected(address: &DatabaseAddress) -> Result<Client, DatabaseError> {
 
 /// Takes the lock of a server, unless its own connection has it.
 async fn try_lock(client: &Client, id: Uuid) -> Result<bool, DatabaseError> {
-    let locked = client.query_one("SELECT pg_try_advisory_lock($1)", &[&lock_number(id)]).await;
+    let locked = client.query_typed_one("SELECT pg_try_advisory_lock($1)", &[(&lock_number(id), Type::INT8)]).await;
     Ok(locked.map_err(DatabaseError::doing("looking whether a server lives"))?.get(0))
 }
 

@@ -1,12 +1,18 @@
 //! Reading what a database has of a home.
 
+use std::collections::HashMap;
+use std::pin::pin;
+
+use futures_util::TryStreamExt;
 use tokio_postgres::Client;
+use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::address::DatabaseAddress;
 use super::connection::Database;
 use super::error::DatabaseError;
-use super::home_rows::{FactRow, FileRow, PieceHash, RowKind, SessionFacts};
+use super::link::Value;
+use super::rows::{FactRow, FileRow, PieceHash, RowKind, SessionFacts};
 
 /// What is stored of a home, read at one moment.
 pub struct StoredHome {
@@ -29,14 +35,26 @@ impl StoredHome {
     /// Returns all files, folders and links, each folder before what is in it.
     pub async fn files(&self) -> Result<Vec<FileRow>, DatabaseError> {
         let find = "SELECT path, kind, mode, size, modified, pieces FROM files WHERE home_id = $1 ORDER BY path";
-        let found = self.client.query(find, &[&self.home]).await.map_err(DatabaseError::doing("reading files"))?;
-        found.iter().map(file_row).collect()
+        let doing = || DatabaseError::doing("reading files");
+        let home: [Value<'_>; 1] = [(&self.home, Type::UUID)];
+        // One after the other: all rows at once would need as much memory again.
+        let found = self.client.query_typed_raw(find, home).await.map_err(doing())?;
+        let mut found = pin!(found);
+        let mut rows = Vec::new();
+        while let Some(row) = found.try_next().await.map_err(doing())? {
+            rows.push(file_row(&row)?);
+        }
+        Ok(rows)
     }
 
     /// Returns all facts, session by session, in their order.
     pub async fn facts(&self) -> Result<Vec<SessionFacts>, DatabaseError> {
         let find = "SELECT session_id, seq, body FROM facts WHERE home_id = $1 ORDER BY session_id, home_no";
-        let found = self.client.query(find, &[&self.home]).await.map_err(DatabaseError::doing("reading facts"))?;
+        let found = self
+            .client
+            .query_typed(find, &[(&self.home, Type::UUID)])
+            .await
+            .map_err(DatabaseError::doing("reading facts"))?;
         let mut sessions: Vec<SessionFacts> = Vec::new();
         for row in &found {
             let (session, fact) = (row.get::<_, &str>(0), FactRow { seq: row.get(1), body: row.get(2) });
@@ -48,11 +66,18 @@ impl StoredHome {
         Ok(sessions)
     }
 
-    /// Returns one piece as it is stored; `None` if it is missing.
-    pub async fn piece(&self, sha256: &PieceHash) -> Result<Option<Vec<u8>>, DatabaseError> {
-        let find = "SELECT bytes FROM pieces WHERE home_id = $1 AND sha256 = $2";
-        let found = self.client.query_opt(find, &[&self.home, &&sha256[..]]).await;
-        Ok(found.map_err(DatabaseError::doing("reading a piece of a file"))?.map(|row| row.get(0)))
+    /// Returns pieces as they are stored; those that are missing are left out.
+    pub async fn pieces(&self, hashes: &[PieceHash]) -> Result<HashMap<PieceHash, Vec<u8>>, DatabaseError> {
+        if hashes.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let find = "SELECT sha256, bytes FROM pieces WHERE home_id = $1 AND sha256 = ANY($2)";
+        let hashes: Vec<&[u8]> = hashes.iter().map(|hash| &hash[..]).collect();
+        let values: [Value<'_>; 2] = [(&self.home, Type::UUID), (&hashes, Type::BYTEA_ARRAY)];
+        let found = self.client.query_typed(find, &values).await;
+        let found = found.map_err(DatabaseError::doing("reading pieces of files"))?;
+        let piece = |row: &tokio_postgres::Row| Some((PieceHash::try_from(row.get::<_, &[u8]>(0)).ok()?, row.get(1)));
+        Ok(found.iter().filter_map(piece).collect())
     }
 }
 

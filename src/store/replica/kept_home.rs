@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Replica;
+use super::storing::Extent;
 use crate::domain::InterruptedWork;
 use crate::store::error::StoreError;
 use crate::store::home::Home;
@@ -36,6 +37,11 @@ impl Home {
         replica.ownership.problem(&replica.rows).await
     }
 
+    /// Whether the database behind the home has gone back, so that nothing is stored any more. The home is still this server's.
+    pub fn has_gone_back(&self) -> bool {
+        self.replica().is_some_and(|replica| replica.rows.has_gone_back())
+    }
+
     /// Gives the home up in the database as it is stored there.
     ///
     /// # Errors
@@ -63,10 +69,14 @@ impl Home {
             loop {
                 tokio::time::sleep(LOOK).await;
                 let (Some(replica), Some(home)) = (replica.upgrade(), home.upgrade()) else { break };
-                if replica.rows.lost().is_cancelled() {
+                if replica.rows.is_void() {
                     break;
                 }
-                if let Err(error) = replica.store_changes(&home).await {
+                let stored = match replica.store(&home, Extent::Regular).await {
+                    Ok(()) => replica.drop_pieces().await,
+                    error => error,
+                };
+                if let Err(error) = stored {
                     tracing::warn!(%error, "what changed in the home could not be stored in the database");
                 }
             }

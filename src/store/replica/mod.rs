@@ -5,14 +5,19 @@
 //! same way.
 
 mod aside;
+mod journals;
 mod kept_home;
+mod manifest;
 mod marker;
 mod not_kept;
+mod reading;
 mod restore;
 mod scan;
+mod storing;
 mod tracked;
+mod watched;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -27,46 +32,31 @@ use super::error::StoreError;
 use super::home::{Home, lock, make_dir};
 use super::home_lock::take_lock;
 use super::postgres::{
-    Claimant, DatabaseAddress, DatabaseError, FactDurability, FactRow, FoundHome, HomeRows, LossPolicy, OWN_HOME,
-    OwnershipCheck, SessionFacts, StoredHome,
+    Claimant, Database, DatabaseAddress, DatabaseError, FactDurability, FactRow, FoundHome, HomeRows, LossPolicy,
+    OWN_HOME, OwnershipCheck, SessionFacts, StoredHome,
 };
 use crate::domain::{InterruptedWork, SessionId, WorkId};
+use journals::Journals;
+use manifest::Manifest;
 use marker::Marker;
-use scan::{Batch, Manifest};
+use restore::OtherJournals;
+use storing::{Extent, Files};
 
-/// Part of a journal's name.
-const JOURNAL: &str = ".journal";
 /// How often a claim is tried while another server changes the home.
 const CLAIMS: usize = 20;
 
 /// The database behind a home. One for each home that is open.
 pub struct Replica {
     rows: HomeRows,
-    manifest: Arc<StdMutex<Manifest>>,
     usage: CacheUse,
     /// Held while files are compared and stored.
     files: Mutex<Files>,
-    /// The length of each journal whose lines are stored. Held while a journal and its facts may differ.
-    journals: Mutex<BTreeMap<SessionId, Stored>>,
+    journals: Arc<Journals>,
     /// Whether a work that something interrupted goes on, and how it counts.
     interrupted: InterruptedWork,
     /// The works that were taken over under this claim.
     taken_over: StdMutex<HashSet<WorkId>>,
     ownership: OwnershipCheck,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Stored {
-    length: u64,
-    /// The journal was removed and begun again: its facts are replaced once its session's file is stored.
-    is_stale: bool,
-}
-
-/// What is known of the stored files.
-struct Files {
-    marker: Marker,
-    /// The outcome of a commit is unknown: what is stored has to be read first.
-    is_unknown: bool,
 }
 
 /// What may be in the folder of a cache.
@@ -115,7 +105,11 @@ impl Replica {
                 Claimant::Member(_) if found.was_given_up_to(claimant) => InterruptedWork::GoesOn,
                 Claimant::Member(_) => InterruptedWork::GoesOnAfterLoss,
             };
-            let (is_new, commit) = (found.is_new(), found.files_commit());
+            let (is_new, is_incomplete) = (found.is_new(), found.is_incomplete());
+            let commit = found.files_commit();
+            if usage == CacheUse::Serve && is_incomplete {
+                return Err(DatabaseError::ImportIncomplete.into());
+            }
             let copied = marker.as_ref().filter(|marker| usage == CacheUse::Serve && marker.is_of(&found));
             let is_of_another = usage == CacheUse::Serve && copied.is_none() && is_new && restore::has_files(&dir)?;
             match (usage, copied) {
@@ -126,13 +120,24 @@ impl Replica {
                 }
                 // A start that dies while it restores leaves no copy: the database wins again.
                 (CacheUse::Serve, None) => Marker::incomplete().write(&dir)?,
-                (CacheUse::Import | CacheUse::Adopt, _) if !is_new => return Err(DatabaseError::NotEmpty.into()),
+                (CacheUse::Import | CacheUse::Adopt, _) if !is_new && !is_incomplete => {
+                    return Err(DatabaseError::NotEmpty.into());
+                }
                 (CacheUse::Import | CacheUse::Adopt, _) => {}
             }
             let is_copy = copied.is_some();
             let Some(rows) = found.claim(claimant).await? else { continue };
-            let marker = Marker::complete(owner, commit);
-            let claimed = Claimed { rows, marker, is_kept: is_copy || is_new, is_copy, interrupted };
+            if usage != CacheUse::Serve {
+                rows.begin_import().await?;
+            }
+            let claimed = Claimed {
+                rows,
+                marker: Marker::complete(owner, commit),
+                commit,
+                is_kept: is_copy || is_new || usage != CacheUse::Serve,
+                is_copy,
+                interrupted,
+            };
             let replica = claimed.opened(&StoredHome::open(address, OWN_HOME).await?, (&dir, usage)).await?;
             drop(lock);
             return Ok(replica);
@@ -151,41 +156,6 @@ impl Replica {
         Ok(Marker::read(&dir).map(|marker| marker.owners_of_this_boot().to_vec()).unwrap_or_default())
     }
 
-    /// Appends facts of a session: in the database, then in the journal, as `write` does. `start` is the length of the journal.
-    pub(super) async fn append(
-        &self,
-        (id, start): (&SessionId, u64),
-        (facts, durability): (&[FactRow], Durability),
-        write: impl FnOnce() -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let mut journals = self.journals.lock().await;
-        let durability = match durability {
-            Durability::Synced => FactDurability::Synced,
-            Durability::Buffered => FactDurability::Relaxed,
-        };
-        let stored = journals.entry(id.clone()).or_default();
-        let is_stale = stored.is_stale || stored.length != start;
-        // Until the outcome is known, also if nobody waits for it any more.
-        stored.is_stale = true;
-        self.rows.append(id.as_str(), facts, durability).await?;
-        stored.length = start + facts.iter().map(|fact| fact.body.len() as u64).sum::<u64>();
-        write()?;
-        stored.is_stale = is_stale;
-        Ok(())
-    }
-
-    /// Stores what differs between the folder and the database.
-    ///
-    /// # Errors
-    /// Returns an error if the database does not answer; the next call stores it. Nobody may be told before that the change was
-    /// made.
-    pub(super) async fn store_changes(self: &Arc<Self>, home: &Home) -> Result<(), StoreError> {
-        let (replica, home) = (self.clone(), home.clone());
-        // Whoever waits for it may go away; what was begun is brought to its end.
-        let stored = tokio::spawn(async move { replica.store_now(&home).await });
-        stored.await.map_err(|_| StoreError::ShutDown)?
-    }
-
     /// Returns what becomes of this work, which something interrupted. It is taken over once.
     pub(super) fn interrupted(&self, work: &WorkId) -> InterruptedWork {
         match self.interrupted {
@@ -195,135 +165,59 @@ impl Replica {
         }
     }
 
-    async fn store_now(&self, home: &Home) -> Result<(), StoreError> {
-        let mut files = self.files.lock().await;
-        if self.rows.lost().is_cancelled() {
-            return Err(StoreError::Fenced);
-        }
-        if files.is_unknown {
-            let (commit, rows) = self.rows.settled_files().await.inspect_err(|error| self.notice(error))?;
-            *lock(&self.manifest) = Manifest::of(rows);
-            files.marker.set_commit(commit);
-            files.is_unknown = false;
-        }
-        // A journal that is gone now is in a file that is stored below.
-        let journals = self.changed_journals(home).await?;
-        let mut read = BTreeSet::new();
-        let left_out = loop {
-            let (manifest, looked, usage) = (self.manifest.clone(), home.clone(), self.usage);
-            let done = read.clone();
-            let compared = tokio::task::spawn_blocking(move || {
-                let batch = lock(&manifest).compare_rest(looked.root(), &done)?;
-                // After the walk: a copy that was deleted under it has lost files which nobody deleted.
-                if usage != CacheUse::Import {
-                    Marker::require(looked.root())?;
-                    if batch.commit.gone.iter().any(|path| tracked::is_required(path)) {
-                        return Err(DatabaseError::CacheGone.into());
-                    }
-                }
-                Ok::<Batch, StoreError>(batch)
-            });
-            let mut batch = compared.await.map_err(|_| StoreError::ShutDown)??;
-            for (path, why) in lock(&self.manifest).unreported(&batch) {
-                let path = String::from_utf8_lossy(path);
-                home.warn(format!("{path} is not kept in the database as it is, only on this machine: {why}"));
-            }
-            if !batch.is_empty() {
-                batch.commit.id = Uuid::new_v4();
-                self.commit(home, &mut files, &batch).await?;
-            }
-            read.extend(batch.read.iter().cloned());
-            let is_full = batch.is_full;
-            let left_out: BTreeSet<Vec<u8>> = batch.left_out.keys().cloned().collect();
-            lock(&self.manifest).stored(batch);
-            if !is_full {
-                break left_out;
-            }
+    /// Appends facts of a session: in the database, then in the journal, as `write` does. `start` is the length of the journal.
+    pub(super) async fn append(
+        &self,
+        (id, start): (&SessionId, u64),
+        (facts, durability): (Vec<FactRow>, Durability),
+        write: impl FnOnce() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut stored = self.journals.held(id).await;
+        let durability = match durability {
+            Durability::Synced => FactDurability::Synced,
+            Durability::Buffered => FactDurability::Relaxed,
         };
-        // Facts that are in no stored file stay.
-        let is_left_out = |id: &SessionId| {
-            let file = format!("sessions/{}.json", id.as_str());
-            left_out.contains(file.as_bytes()) || left_out.contains(b"sessions".as_slice())
-        };
-        for id in journals.iter().filter(|id| !is_left_out(id)) {
-            self.store_journal(home, id).await?;
-        }
+        let is_stale = stored.is_stale || stored.length != start;
+        let length = start + facts.iter().map(|fact| fact.body.len() as u64).sum::<u64>();
+        // Until the outcome is known, also if nobody waits for it any more.
+        stored.is_stale = true;
+        self.rows.append(SessionFacts { session: id.as_str().to_owned(), facts }, durability).await?;
+        stored.length = length;
+        write()?;
+        stored.is_stale = is_stale;
         Ok(())
     }
 
-    /// Notes that another server has the home, if that is why something was not read.
-    fn notice(&self, error: &DatabaseError) {
-        if matches!(error, DatabaseError::Fenced) {
-            self.rows.lost().cancel();
-        }
+    /// Stores what was changed in the folder since the last call, whoever changed it.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer; the next call stores it. Nobody may be told before that the change was
+    /// made.
+    pub(super) async fn store_changes(self: &Arc<Self>, home: &Home) -> Result<(), StoreError> {
+        self.store(home, Extent::Noticed).await
     }
 
-    async fn commit(&self, home: &Home, files: &mut Files, batch: &Batch) -> Result<(), StoreError> {
-        files.is_unknown = true;
-        files.marker.begin(batch.commit.id);
-        self.note(home, &files.marker)?;
-        if !batch.pieces.is_empty() {
-            self.rows.put_pieces(&batch.pieces).await?;
-        }
-        self.rows.commit(&batch.commit).await?;
-        files.is_unknown = false;
-        files.marker.set_commit(Some(batch.commit.id));
-        self.note(home, &files.marker)
+    /// Stores what differs anywhere in the folder, also what no notice came of.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Replica::store_changes`].
+    pub(super) async fn store_all(self: &Arc<Self>, home: &Home) -> Result<(), StoreError> {
+        self.store(home, Extent::Whole).await
     }
 
-    fn note(&self, home: &Home, marker: &Marker) -> Result<(), StoreError> {
-        if self.usage == CacheUse::Import { Ok(()) } else { marker.note(home.root()) }
+    async fn store(self: &Arc<Self>, home: &Home, extent: Extent) -> Result<(), StoreError> {
+        let (replica, home) = (self.clone(), home.clone());
+        // Whoever waits for it may go away; what was begun is brought to its end.
+        let stored = tokio::spawn(async move { replica.store_now(&home, extent).await });
+        stored.await.map_err(|_| StoreError::ShutDown)?
     }
 
     /// Stores what is left and gives the home up.
     pub(super) async fn release(self: &Arc<Self>, home: &Home) -> Result<(), StoreError> {
-        if self.rows.lost().is_cancelled() {
-            return Err(StoreError::Fenced);
-        }
-        self.store_changes(home).await?;
-        if self.usage != CacheUse::Import {
-            let mut marker = self.files.lock().await.marker.clone();
-            let home = home.clone();
-            let noted = tokio::task::spawn_blocking(move || {
-                let doing = || StoreError::io("writing the copy to the disk");
-                let opened = home.root().open(".").map_err(doing())?;
-                rustix::fs::syncfs(opened).map_err(|error| doing()(error.into()))?;
-                marker.set_on_disk();
-                marker.write(home.root())
-            });
-            noted.await.map_err(|_| StoreError::ShutDown)??;
-        }
+        self.store_all(home).await?;
+        self.drop_pieces().await?;
+        self.sync_copy(home).await?;
         Ok(self.rows.release().await?)
-    }
-
-    /// Returns the sessions whose journals are not what is stored.
-    async fn changed_journals(&self, home: &Home) -> Result<Vec<SessionId>, StoreError> {
-        let stored = self.journals.lock().await;
-        let mut lengths = BTreeMap::new();
-        for entry in home.sessions_dir().entries().map_err(StoreError::io("listing sessions/"))?.flatten() {
-            let name = entry.file_name().into_string().unwrap_or_default();
-            let id = name.strip_suffix(JOURNAL).and_then(|id| SessionId::parse(id).ok());
-            if let (Some(id), Ok(meta)) = (id, entry.metadata()) {
-                lengths.insert(id, meta.len());
-            }
-        }
-        let is_stored = |id: &SessionId| {
-            stored.get(id).is_some_and(|stored| !stored.is_stale && lengths.get(id) == Some(&stored.length))
-        };
-        Ok(stored.keys().chain(lengths.keys()).filter(|id| !is_stored(id)).cloned().collect())
-    }
-
-    /// Makes the stored facts of a session the lines of its journal.
-    async fn store_journal(&self, home: &Home, id: &SessionId) -> Result<(), StoreError> {
-        let mut stored = self.journals.lock().await;
-        let lines = home.journal_lines(id)?;
-        let length = lines.iter().map(|line| line.body.len() as u64).sum();
-        self.rows.replace_facts(id.as_str(), &lines).await?;
-        match lines.is_empty() {
-            true => stored.remove(id),
-            false => stored.insert(id.clone(), Stored { length, is_stale: false }),
-        };
-        Ok(())
     }
 }
 
@@ -339,11 +233,12 @@ pub async fn export(address: &DatabaseAddress, folder: &Path) -> Result<(), Stor
         return Err(StoreError::Exists { path: folder.display().to_string() });
     }
     let stored = StoredHome::open(address, OWN_HOME).await?;
+    Database::connect(address).await?.require_complete_homes().await?;
     let manifest = restore::restore(&stored, &dir).await?;
     if manifest.rows().next().is_none() {
         return Err(StoreError::NotFound { what: "home in the database".to_owned() });
     }
-    restore::restore_journals(&dir, &stored.facts().await?)
+    restore::restore_journals(&dir, &stored.facts().await?, OtherJournals::Aside)
 }
 
 /// A home that was claimed.
@@ -351,6 +246,8 @@ struct Claimed {
     rows: HomeRows,
     /// Of the copy once it is complete.
     marker: Marker,
+    /// The last commit of files.
+    commit: Option<Uuid>,
     /// Whether what differs in the folder is stored; otherwise it is made what the database has.
     is_kept: bool,
     /// Whether the folder is the copy of what was claimed.
@@ -372,21 +269,22 @@ impl Claimed {
                 self.is_copy && manifest.contains(file.as_bytes()) && !dir.exists(&file)
             };
             let (_, restored): (Vec<_>, Vec<_>) = facts.iter().cloned().partition(is_moved);
-            restore::restore_journals(dir, &restored)?;
+            let others = if self.is_copy { OtherJournals::Keep } else { OtherJournals::Aside };
+            restore::restore_journals(dir, &restored, others)?;
         }
         if usage != CacheUse::Import {
             self.marker.write(dir)?;
         }
-        let journals = facts.iter().filter_map(|of| {
-            let length = of.facts.iter().map(|fact| fact.body.len() as u64).sum();
-            Some((SessionId::parse(&of.session).ok()?, Stored { length, is_stale: false }))
-        });
+        let journals = Journals::of(&facts);
+        if usage != CacheUse::Serve {
+            // What an import before this one has stored may be of another folder.
+            journals.set_stale().await;
+        }
         Ok(Replica {
             rows: self.rows,
-            manifest: Arc::new(StdMutex::new(manifest)),
             usage,
-            files: Mutex::new(Files { marker: self.marker, is_unknown: false }),
-            journals: Mutex::new(journals.collect()),
+            files: Mutex::new(Files::new(self.marker, self.commit, manifest)),
+            journals: Arc::new(journals),
             interrupted: self.interrupted,
             taken_over: StdMutex::default(),
             ownership: OwnershipCheck::default(),

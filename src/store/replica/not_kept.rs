@@ -2,13 +2,15 @@
 
 use std::fmt;
 
-use super::scan::{MAX_DEPTH, MAX_FILE, MAX_HOME, MAX_PATH};
+use super::scan::{MAX_DEPTH, MAX_ENTRIES, MAX_FILE, MAX_HOME, MAX_PATH};
 
 /// Why a file or folder is not kept in the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NotKept {
     TooLarge,
     TooDeep,
+    /// Of a folder: the home has so many files that not all of the folder are kept.
+    TooMany,
     Unreadable(String),
 }
 
@@ -20,6 +22,9 @@ impl fmt::Display for NotKept {
             }
             Self::TooDeep => {
                 write!(f, "paths have at most {MAX_PATH} bytes and {MAX_DEPTH} folders")
+            }
+            Self::TooMany => {
+                write!(f, "a home has at most {MAX_ENTRIES} files and folders; this folder has more than are left")
             }
             Self::Unreadable(reason) => write!(f, "it cannot be read ({reason})"),
         }

@@ -1,6 +1,6 @@
 //! Makes the files of a folder those of a home in the database.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -10,15 +10,19 @@ use std::time::{Duration, UNIX_EPOCH};
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
 
 use super::aside::{Aside, beneath};
-use super::scan::{MAX_FILE, MODES, Manifest, PIECE};
+use super::manifest::Manifest;
+use super::scan::{MAX_FILE, MODES, PIECE, Scope, compare};
 use super::tracked;
 use crate::store::error::StoreError;
 use crate::store::home::make_dir;
-use crate::store::postgres::{DatabaseError, FileRow, RowKind, SessionFacts, StoredHome};
+use crate::store::postgres::{DatabaseError, FileRow, PieceHash, RowKind, SessionFacts, StoredHome};
 use crate::store::{atomic, sha256_bytes};
 
 /// What the owner of a folder needs to restore what is in it.
 const OWN: u32 = 0o700;
+/// Rows and pieces that are fetched in one round trip, and are in memory at once.
+const ROWS_AT_ONCE: usize = 500;
+const PIECES_AT_ONCE: usize = 64;
 
 /// Makes the kept files of `folder` those of the database, byte for byte. What the database does not have is moved to quarantine.
 /// Returns what is stored.
@@ -45,11 +49,15 @@ pub(super) async fn restore(stored: &StoredHome, folder: &Dir) -> Result<Manifes
         let is_closed = row.kind == RowKind::Folder && row.mode & OWN != OWN;
         is_closed || same.get(&*row.path).is_none_or(|here| *here != *row)
     };
-    for row in rows.iter().filter(differs) {
-        if !same.contains_key(&*row.path) {
-            clear_left_out(folder, row, &mut aside)?;
-        }
-        write(stored, folder, row).await?;
+    let differing: Vec<FileRow> = rows.iter().filter(differs).cloned().collect();
+    for row in differing.iter().filter(|row| !same.contains_key(&*row.path)) {
+        clear_left_out(folder, row, &mut aside)?;
+    }
+    let mut left = differing.as_slice();
+    while !left.is_empty() {
+        let (some, rest) = left.split_at(batch(left));
+        write(stored, folder, some).await?;
+        left = rest;
     }
     aside.report();
     // Nothing more is written below them.
@@ -106,8 +114,21 @@ fn clear_left_out(folder: &Dir, row: &FileRow, aside: &mut Aside) -> Result<(), 
     }
 }
 
-/// Writes the journals of sessions as they are in the database. Others are moved to quarantine.
-pub(super) fn restore_journals(folder: &Dir, sessions: &[SessionFacts]) -> Result<(), StoreError> {
+/// What becomes of journals that the database does not have as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OtherJournals {
+    /// The database wins, and they are moved to quarantine.
+    Aside,
+    /// The folder is a copy of the last commit: they were written here after it, and are stored.
+    Keep,
+}
+
+/// Writes the journals of sessions as they are in the database.
+pub(super) fn restore_journals(
+    folder: &Dir,
+    sessions: &[SessionFacts],
+    others: OtherJournals,
+) -> Result<(), StoreError> {
     make_dir(folder, "sessions", 0o700)?;
     let dir = folder.open_dir("sessions").map_err(StoreError::io("opening sessions/"))?;
     if let Some(of) = sessions.iter().find(|of| crate::domain::SessionId::parse(&of.session).is_err()) {
@@ -127,6 +148,7 @@ pub(super) fn restore_journals(folder: &Dir, sessions: &[SessionFacts]) -> Resul
             Some(stored) if *stored == here => drop(wanted.remove(&name)),
             // A line that was cut off on this machine is replaced by the whole one.
             Some(stored) if stored.starts_with(&here) => {}
+            _ if others == OtherJournals::Keep => drop(wanted.remove(&name)),
             _ => aside.take(&Path::new("sessions").join(&name))?,
         }
     }
@@ -149,51 +171,110 @@ pub(super) fn has_files(folder: &Dir) -> Result<bool, StoreError> {
 /// Returns what a folder has of the files that are kept, each folder before what is in it.
 fn local(folder: &Dir) -> Result<Vec<FileRow>, StoreError> {
     let mut manifest = Manifest::default();
-    let mut read = BTreeSet::new();
+    let mut rest = None;
     loop {
-        let batch = manifest.compare_rest(folder, &read)?;
-        read.extend(batch.read.iter().cloned());
-        let is_full = batch.is_full;
+        let scope = rest.as_ref().map_or(Scope::All, Scope::Paths);
+        let mut batch = compare(&manifest, folder, scope, None)?;
+        let left = std::mem::take(&mut batch.rest);
         manifest.stored(batch);
-        if !is_full {
+        if left.is_empty() {
             return Ok(manifest.rows().cloned().collect());
         }
+        rest = Some(left);
     }
 }
 
-async fn write(stored: &StoredHome, folder: &Dir, row: &FileRow) -> Result<(), StoreError> {
+/// Returns how many of these rows are fetched together: at least one. A large file is on its own.
+fn batch(rows: &[FileRow]) -> usize {
+    let mut pieces = 0;
+    let fits = |row: &&FileRow| {
+        pieces += row.pieces.len();
+        pieces <= PIECES_AT_ONCE
+    };
+    rows.iter().take(ROWS_AT_ONCE).take_while(fits).count().max(1)
+}
+
+/// Writes rows with at most a few pieces, fetched in one round trip, or one row with many pieces.
+async fn write(stored: &StoredHome, folder: &Dir, rows: &[FileRow]) -> Result<(), StoreError> {
+    if let [row] = rows
+        && row.pieces.len() > PIECES_AT_ONCE
+    {
+        return write_large(stored, folder, row).await;
+    }
+    let wanted: BTreeSet<PieceHash> = rows.iter().flat_map(|row| row.pieces.iter().copied()).collect();
+    let packed = stored.pieces(&wanted.into_iter().collect::<Vec<_>>()).await?;
+    let (folder, rows) = (folder.try_clone().map_err(StoreError::io("opening the copy"))?, rows.to_vec());
+    blocking(move || rows.iter().try_for_each(|row| write_row(&folder, row, &packed))).await
+}
+
+fn write_row(folder: &Dir, row: &FileRow, packed: &HashMap<PieceHash, Vec<u8>>) -> Result<(), StoreError> {
     let path = as_path(&row.path);
     let doing = || StoreError::io(format!("restoring {}", path.display()));
     let (parent, name) = beneath(folder, path).map_err(doing())?;
-    match row.kind {
-        RowKind::Folder => make_folder(&parent, &name).map_err(doing()),
-        RowKind::Link => {
-            let target = content(stored, row).await?;
-            match parent.remove_file(&name) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(doing()(error)),
-                _ => {}
-            }
-            parent.symlink_contents(as_path(&target), &name).map_err(doing())
-        }
-        RowKind::File => {
-            let bytes = content(stored, row).await?;
-            write_file((&parent, &name), row, &bytes).map_err(doing())
-        }
+    if row.kind == RowKind::Folder {
+        return make_folder(&parent, &name).map_err(doing());
     }
+    let mut bytes = Vec::new();
+    for hash in &row.pieces {
+        bytes.extend(unpacked(row, hash, packed)?);
+    }
+    if bytes.len() as u64 != row.size {
+        return Err(damaged(row).into());
+    }
+    if row.kind == RowKind::Link {
+        return match parent.remove_file(&name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(doing()(error)),
+            _ => parent.symlink_contents(as_path(&bytes), &name).map_err(doing()),
+        };
+    }
+    let temporary = atomic::temporary_name();
+    let written = created(&parent, &temporary).and_then(|mut file| file.write_all(&bytes).map(|()| file));
+    written.and_then(|file| finish((&parent, &temporary), &name, row, file)).map_err(doing())
 }
 
-fn write_file((parent, name): (&Dir, &OsStr), row: &FileRow, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file piece by piece.
+async fn write_large(stored: &StoredHome, folder: &Dir, row: &FileRow) -> Result<(), StoreError> {
+    let path = as_path(&row.path);
+    let doing = || StoreError::io(format!("restoring {}", path.display()));
+    let (parent, name) = beneath(folder, path).map_err(doing())?;
     let temporary = atomic::temporary_name();
+    let mut file = created(&parent, &temporary).map_err(doing())?;
+    let mut size = 0;
+    for hashes in row.pieces.chunks(PIECES_AT_ONCE) {
+        let packed = stored.pieces(hashes).await?;
+        let (of, hashes) = (row.clone(), hashes.to_vec());
+        let written = blocking(move || {
+            let mut size = 0;
+            for hash in &hashes {
+                let piece = unpacked(&of, hash, &packed)?;
+                size += piece.len() as u64;
+                file.write_all(&piece).map_err(StoreError::io("restoring a large file"))?;
+            }
+            Ok((file, size))
+        });
+        let (back, added) = written.await?;
+        file = back;
+        size += added;
+    }
+    if size != row.size {
+        return Err(damaged(row).into());
+    }
+    finish((&parent, &temporary), &name, row, file).map_err(doing())
+}
+
+fn created(parent: &Dir, name: &str) -> io::Result<cap_std::fs::File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);
-    let mut file = parent.open_with(&temporary, &options)?;
-    file.write_all(bytes)?;
+    parent.open_with(name, &options)
+}
+
+/// Gives a file that is written the mode, the time and the name of its row. The copy counts after a crash of the machine only if all of
+/// it was on the disk before, so nothing waits for the disk here.
+fn finish((parent, temporary): (&Dir, &str), name: &OsStr, row: &FileRow, file: cap_std::fs::File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(row.mode & MODES))?;
-    let file = file.into_std();
     let modified = u64::try_from(row.modified).unwrap_or_default();
-    file.set_modified(UNIX_EPOCH + Duration::from_nanos(modified))?;
-    file.sync_all()?;
-    parent.rename(&temporary, parent, name)
+    file.into_std().set_modified(UNIX_EPOCH + Duration::from_nanos(modified))?;
+    parent.rename(temporary, parent, name)
 }
 
 /// Makes a folder in which its owner can write, until [`set_folder_mode`].
@@ -218,21 +299,20 @@ fn set_folder_mode(folder: &Dir, row: &FileRow, mode: u32) -> Result<(), StoreEr
     set.map_err(StoreError::io(format!("setting the mode of {}", path.display())))
 }
 
-/// Returns the bytes of a file, each piece of which must be what its hash says.
-async fn content(stored: &StoredHome, row: &FileRow) -> Result<Vec<u8>, StoreError> {
-    let mut bytes = Vec::new();
-    for hash in &row.pieces {
-        let packed = stored.piece(hash).await?.ok_or_else(|| damaged(row))?;
-        let piece = zstd::bulk::decompress(&packed, PIECE).map_err(|_| damaged(row))?;
-        if sha256_bytes(&piece) != *hash {
-            return Err(damaged(row).into());
-        }
-        bytes.extend_from_slice(&piece);
-    }
-    if bytes.len() as u64 != row.size {
+/// Returns a piece of a file, which must be what its hash says.
+fn unpacked(row: &FileRow, hash: &PieceHash, packed: &HashMap<PieceHash, Vec<u8>>) -> Result<Vec<u8>, StoreError> {
+    let packed = packed.get(hash).ok_or_else(|| damaged(row))?;
+    let piece = zstd::bulk::decompress(packed, PIECE).map_err(|_| damaged(row))?;
+    if sha256_bytes(&piece) != *hash {
         return Err(damaged(row).into());
     }
-    Ok(bytes)
+    Ok(piece)
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::ShutDown)?
 }
 
 fn damaged(row: &FileRow) -> DatabaseError {

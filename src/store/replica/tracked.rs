@@ -30,6 +30,8 @@ const FOLDERS: [&str; 11] = [
     // Last, with the projects: what is large is left out there first.
     "scratch",
 ];
+/// The folders in which what is kept stands. They are not kept themselves, and are watched for what comes.
+pub(super) const FOLDERS_OF_ROOTS: [&str; 2] = ["", "storage"];
 /// What every home has from its start on: without one of these, the copy was deleted.
 const REQUIRED: [&str; 7] = ["knowledge", "memory", "scratch", "session-key.json", "sessions", "skills", "workspace"];
 /// The folders of projects are kept, too.
@@ -37,7 +39,7 @@ const PROJECTS: &str = "workspaces";
 /// Paths in these folders that are not kept.
 const LEFT_OUT: [&str; 3] = ["sessions/.lock", "sessions/found", "sessions/requests"];
 /// Journals are kept as facts.
-const JOURNAL: &str = ".journal";
+pub(super) const JOURNAL: &str = ".journal";
 
 /// Returns the paths that are kept with everything in them.
 pub(super) fn roots() -> impl Iterator<Item = &'static str> {
@@ -49,7 +51,7 @@ pub(super) fn is_kept(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     let is_left_out = LEFT_OUT.iter().any(|left_out| left_out.as_bytes() == path);
     let is_temporary = name.starts_with(b".") && name.ends_with(atomic::TEMP.as_bytes());
-    !is_left_out && !is_temporary && !is_journal(path)
+    !is_left_out && !is_temporary && journal_of(path).is_none()
 }
 
 /// Whether a home without this path is none.
@@ -69,9 +71,10 @@ pub(super) fn may_be_written(path: &[u8]) -> bool {
     is_plain && is_below && ancestors.chain([path]).all(is_kept)
 }
 
-fn is_journal(path: &[u8]) -> bool {
-    let name = path.strip_prefix(b"sessions/");
-    name.is_some_and(|name| !name.contains(&b'/') && name.ends_with(JOURNAL.as_bytes()))
+/// Returns the name of the session whose journal this is.
+pub(super) fn journal_of(path: &[u8]) -> Option<&[u8]> {
+    let name = path.strip_prefix(b"sessions/").filter(|name| !name.contains(&b'/'))?;
+    name.strip_suffix(JOURNAL.as_bytes())
 }
 
 #[cfg(test)]

@@ -160,6 +160,8 @@ export const server: Record<string, string> = {
   answer_lost: '持有此主文件夹的服务器在答复前失去联系，请求可能已执行。请先确认结果，再决定是否重试。',
   body_incomplete: '请求的内容未能及时到达，请重新发送。',
   home_moving: '此主文件夹正在转移到另一个服务器，请稍后重试。',
+  database_went_back:
+    '数据库回到了更早的状态（从备份恢复，或切换到缺少最近提交的备用服务器），不再保存任何更改；此副本仍保留全部内容。请联系管理员。',
   fenced: '另一个服务器已接管此主文件夹，或此主文件夹正在关闭。未写入任何内容，请重试。',
   hash_differs: '此请求已更改，请重新查看。',
   unrehearsable: '此调用无法先试运行。',
