@@ -219,20 +219,26 @@ impl Client {
     /// Reads on until the last message is answered, from whichever server has something to tell.
     pub async fn read_to_the_end(&mut self, servers: &[&Server<'_>]) -> Duration {
         let since = Instant::now();
+        let mut is_over = false;
         for at in 0.. {
             assert!(since.elapsed() < LONG, "the answer is not complete");
             let server = servers[at % servers.len()];
+            let mut is_whole = false;
             if let Some(mut stream) = self.stream(server).await {
+                is_whole = true;
                 while let Some(frame) = stream.next().await {
                     if !self.fold(server, &frame.event, (&frame.data, frame.id)).await {
+                        is_whole = false;
                         break;
                     }
                 }
             }
-            let answer = server.get("/api/sessions/s/history").await;
-            if answer.status() == 200 && answer.json()["running"].is_null() && self.is_at(&answer.json()) {
+            // A stream can be cut off or refused while the answer is completed: only one that was opened after that has the rest.
+            if is_over && is_whole {
                 return since.elapsed();
             }
+            let answer = server.get("/api/sessions/s/history").await;
+            is_over = answer.status() == 200 && answer.json()["running"].is_null() && self.is_at(&answer.json());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         unreachable!("the loop ends by itself")
