@@ -149,12 +149,11 @@ fn purge_reaches_indexes_that_nothing_has_opened() {
     let model = Arc::new(Recording::default());
     let before = library_with(&home, IndexStorage::OnDisk, model.load());
     before.wait_until_ready().unwrap();
-    let last = Arc::downgrade(&before);
-    drop(before);
-    // The thread that made the vectors ends soon.
-    while last.upgrade().is_some() {
+    // The thread that made the vectors ends soon. Whoever is last closes the files, so that must be this thread.
+    while Arc::strong_count(&before) > 1 {
         std::thread::yield_now();
     }
+    drop(before);
     let caches = folder.path().join("storage/retrieval");
     fs::write(caches.join("conversations-recording.vectors.next"), MARKER).unwrap();
     fs::write(caches.join("conversations-other.vectors"), MARKER).unwrap();

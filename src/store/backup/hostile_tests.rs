@@ -201,13 +201,11 @@ fn manifest_decides_what_is_right() {
 #[test]
 fn cut_and_changed_backups_are_refused() {
     let (home, there) = (home(), tempfile::tempdir().unwrap());
-    for n in 0..30 {
-        fs::write(home.path().join(format!("scratch/{n}")), format!("{n}").repeat(n * 50)).unwrap();
-    }
+    fs::write(home.path().join("scratch/long"), "0123456789".repeat(500)).unwrap();
     let file = there.path().join("b");
     back_up(&options(home.path()), &file).unwrap();
     let (whole, before) = (fs::read(&file).unwrap(), tree(home.path()));
-    for at in (0..whole.len()).step_by(whole.len() / 60) {
+    for at in 0..whole.len() {
         assert!(opened(&whole[..at], LinkUse::OnlyInside).is_err(), "cut after {at} bytes");
         let mut flipped = whole.clone();
         flipped[at] ^= 0x10;

@@ -25,6 +25,8 @@ use crate::store::home_lock::take_lock;
 const MAX_ENTRIES: u64 = 4_000_000;
 /// Maximum bytes of a header that holds a long name.
 const MAX_NAME: u64 = 16 << 10;
+/// Maximum bytes after the last entry.
+const MAX_PADDING: u64 = 64 << 10;
 /// The largest window that is unpacked, as a power of two: 128 MiB of memory.
 const MAX_WINDOW: u32 = 27;
 
@@ -63,7 +65,7 @@ pub fn restore(file: &Path, options: &RestoreOptions<'_>) -> Result<RestoreRepor
     let opened = File::open(file).map_err(StoreError::io(format!("opening {}", file.display())))?;
     let mut decoder = zstd::Decoder::new(opened).map_err(not_a_backup)?;
     decoder.window_log_max(MAX_WINDOW).map_err(not_a_backup)?;
-    let mut tar = tar::Archive::new(decoder);
+    let mut tar = tar::Archive::new(&mut decoder);
     // Raw, because long names are read into memory, and must be bounded.
     let mut entries = tar.entries().map_err(not_a_backup)?.raw(true);
     let head = match entries.next() {
@@ -80,7 +82,8 @@ pub fn restore(file: &Path, options: &RestoreOptions<'_>) -> Result<RestoreRepor
         written: BTreeMap::new(),
         count: 0,
     };
-    match restoring.run(entries, &target.owners) {
+    let read = restoring.entries(entries).and_then(|read| require_end(&mut decoder).map(|()| read));
+    match read.and_then(|(manifest, end)| restoring.publish(&manifest, &target.owners).map(|()| end)) {
         Ok(end) => Ok(RestoreReport {
             entries: end.entries,
             bytes: end.bytes,
@@ -96,6 +99,15 @@ pub fn restore(file: &Path, options: &RestoreOptions<'_>) -> Result<RestoreRepor
 
 fn not_a_backup(error: io::Error) -> BackupError {
     BackupError::NotABackup { reason: error.to_string() }
+}
+
+/// Reads what pads the archive, so that the checksum at its end is compared: the manifest says nothing about its own bytes.
+fn require_end(archive: &mut impl Read) -> Result<(), BackupError> {
+    let read = io::copy(&mut archive.take(MAX_PADDING + 1), &mut io::sink()).map_err(BackupError::damaged)?;
+    if read > MAX_PADDING {
+        return Err(BackupError::Damaged { reason: "something follows its manifest".to_owned() });
+    }
+    Ok(())
 }
 
 fn head(entry: &mut impl Read) -> Result<Head, BackupError> {
@@ -194,14 +206,13 @@ struct Restoring {
 struct LongName(Option<Vec<u8>>);
 
 impl Restoring {
-    fn run<R: Read>(&mut self, entries: tar::Entries<'_, R>, owners: &OwnerMap) -> Result<End, BackupError> {
-        let (manifest, end) = self.entries(entries)?;
-        self.staging.assemble((&manifest, &self.written), owners)?;
+    /// Makes a home of what was read.
+    fn publish(&mut self, manifest: &[Entry], owners: &OwnerMap) -> Result<(), BackupError> {
+        self.staging.assemble((manifest, &self.written), owners)?;
         if self.links == LinkUse::OnlyInside {
-            self.staging.require_inside(&manifest)?;
+            self.staging.require_inside(manifest)?;
         }
-        self.staging.publish()?;
-        Ok(end)
+        self.staging.publish()
     }
 
     /// Writes all files and returns the manifest.
