@@ -23,6 +23,7 @@ pub fn add_all(routes: &mut impl Routes) {
     route!(routes, status::ready::ready);
     route!(routes, metrics::metrics);
     route!(routes, status::server::status);
+    route!(routes, status::cluster::cluster);
     route!(routes, models::list::models);
     route!(routes, security::login::login, DefaultBodyLimit::max(MAX_SETTINGS));
     route!(routes, security::login::logout);

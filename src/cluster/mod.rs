@@ -18,7 +18,8 @@ use uuid::Uuid;
 
 use crate::config::{ClusterConfig, DatabaseConfig};
 use crate::store::{
-    CacheUse, Claimant, ClusterRows, DatabaseError, HomeOwnerRow, OWN_HOME, Replica, ServerContact, StoreError,
+    CacheUse, Claimant, ClusterOverview, ClusterRows, DatabaseError, HomeOwnerRow, OWN_HOME, Replica, ServerContact,
+    StoreError,
 };
 
 use membership::Membership;
@@ -208,6 +209,15 @@ impl Cluster {
     /// Returns an error if the database does not answer.
     pub async fn is_orphaned(&self) -> Result<bool, DatabaseError> {
         Ok(self.with_rows(|rows| rows.orphans(MAX_ORPHANS).boxed()).await?.contains(&OWN_HOME))
+    }
+
+    /// Returns the servers and homes of the cluster, and the id of this server in it.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn overview(&self, homes: u32) -> Result<(Uuid, ClusterOverview), DatabaseError> {
+        let overview = self.with_rows(move |rows| rows.overview(homes).boxed()).await?;
+        Ok((self.membership.id(), overview))
     }
 
     /// Says that this server takes no home any more, and those that it has are given up soon.

@@ -4,11 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use super::registry::{Homes, OpenTenant, SlotState};
 use super::{EngineError, TenantId, TenantRegistry, blocking, starter};
 use crate::clock;
 use crate::cluster::{ClaimedCopy, Cluster, OtherOwner, Standing};
-use crate::store::{DatabaseError, Home, StoreError, is_unused};
+use crate::store::{ClusterOverview, DatabaseError, Home, StoreError, is_unused};
 
 /// Time between two looks for homes whose owner has ended, with up to a half of it more or less, so that not all servers look at
 /// the same time.
@@ -74,6 +76,17 @@ impl TenantRegistry {
         match &self.homes {
             Homes::Cluster(cluster) => cluster.declare_dead().await.map_err(unanswered),
             Homes::Single(_) | Homes::Each { .. } => Ok(()),
+        }
+    }
+
+    /// Returns the servers and homes of the cluster, and the id of this server in it; `None` if it is in none.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn cluster_overview(&self, homes: u32) -> Result<Option<(Uuid, ClusterOverview)>, EngineError> {
+        match &self.homes {
+            Homes::Cluster(cluster) => cluster.overview(homes).await.map(Some).map_err(unanswered),
+            Homes::Single(_) | Homes::Each { .. } => Ok(None),
         }
     }
 

@@ -129,9 +129,9 @@ pub use own_providers::{OwnKey, OwnProvider, OwnProviderChange, OwnProviderRefus
 pub use person_move::{MoveFromAccount, MoveToAccount, ServerText, complete_move};
 pub use pictures::picture_hash;
 pub use postgres::{
-    AppliedMigration, BadAddress, Beat, Checkup, Claimant, ClusterRows, Database, DatabaseAddress, DatabaseError,
-    DatabaseInfo, DatabaseLogin, HomeOwnerRow, Joined, LossPolicy, NewServer, OWN_HOME, OtherServer, SchemaState,
-    ServerLoad, ServerRow, latest_version,
+    AppliedMigration, BadAddress, Beat, Checkup, Claimant, ClusterOverview, ClusterRows, Database, DatabaseAddress,
+    DatabaseError, DatabaseInfo, DatabaseLogin, HomeOverview, HomeOwnerRow, Joined, LossPolicy, NewServer, OWN_HOME,
+    OtherServer, SchemaState, ServerLoad, ServerOverview, ServerRow, ServerState, latest_version,
 };
 pub use project_folder::FolderChange;
 pub use project_listing::{ListedAt, ListedEntry, ListedKind, ProjectListing};

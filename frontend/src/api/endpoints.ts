@@ -31,6 +31,7 @@ export const signInByCode = (code: string) => dataOf(api.POST('/api/login', { bo
 export const postLogout = () => dataOf(api.POST('/api/logout'))
 
 export const getStatus = () => dataOf(api.GET('/api/status'))
+export const getCluster = () => dataOf(api.GET('/api/cluster'))
 
 /** Periods of the browser's time zone. */
 const periods = (period: TokenStats['period']) =>

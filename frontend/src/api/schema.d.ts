@@ -529,6 +529,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/cluster": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the servers of the cluster and who owns which home. Only for those who run the server; 404 `no_cluster` if it is in none. */
+        get: operations["status_cluster"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/config/rag-mode": {
         parameters: {
             query?: never;
@@ -4015,6 +4032,69 @@ export interface components {
             grant_types: string[];
             response_types: string[];
             token_endpoint_auth_method: string;
+        };
+        ClusterHome: {
+            id: string;
+            /** @description The address of the server that owns it; null if none that lives does. */
+            owner?: string | null;
+            /**
+             * Format: int64
+             * @description How often it was claimed.
+             */
+            claims: number;
+            /**
+             * Format: int64
+             * @description The number of its last change.
+             */
+            last_change: number;
+            /**
+             * Format: int64
+             * @description Number of conversations whose last facts are in no session file yet: their works are under way, or were cut off.
+             */
+            conversations_under_way: number;
+        };
+        /** @description A server of the cluster. Those that ended more than a day ago are left out. */
+        ClusterServer: {
+            /** @description New at every start. */
+            id: string;
+            /** @description Where the other servers reach it. */
+            address: string;
+            version: string;
+            state: components["schemas"]["ClusterServerState"];
+            /**
+             * Format: int64
+             * @description Number of works under way.
+             */
+            works: number;
+            /**
+             * Format: int64
+             * @description Number of homes that it owns.
+             */
+            homes: number;
+            /**
+             * Format: double
+             * @description Seconds since it last said that it lives. It does so every two seconds.
+             */
+            since_beat: number;
+        };
+        /** @enum {string} */
+        ClusterServerState: "alive" | "draining" | "late" | "dead";
+        ClusterView: {
+            /** @description Id of the server that answers: the one that owns the home of whoever asks. */
+            this_server: string;
+            /**
+             * Format: double
+             * @description Seconds that the database takes for one small question of this server.
+             */
+            database_seconds: number;
+            servers: components["schemas"]["ClusterServer"][];
+            /** @description Those with the most conversations under way, at most 100. */
+            homes: components["schemas"]["ClusterHome"][];
+            /**
+             * Format: int64
+             * @description Number of all homes.
+             */
+            home_count: number;
         };
         /** @description As whom a person's commands run, or why they are left out. */
         CommandsInfo: {
@@ -8096,6 +8176,8 @@ export interface components {
             started_at: number;
             /** @description Whether the server needs a token or an account, so that a browser can sign out. */
             needs_token: boolean;
+            /** @description Whether it is a member of a cluster: GET /api/cluster. */
+            in_cluster: boolean;
             /** @description Number of sessions in memory. */
             live_sessions: number;
             /** @description Ids of the sessions with a run under way. */
@@ -9891,6 +9973,33 @@ export interface operations {
                 };
             };
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    status_cluster: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClusterView"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

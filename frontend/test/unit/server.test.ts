@@ -242,6 +242,7 @@ const EXCUSED: Record<string, string> = {
   results_missing: 'only /v1 has it, which the page does not use',
   unsupported_parameter: 'only /v1 has it, which the page does not use',
   starting: 'only /ready has it, which the page does not use',
+  no_cluster: 'the page asks only a server that says it is in one',
   metrics_off: 'only /metrics has it, which the page does not use',
   bad_by: 'the page has no such parameter',
   bad_query: 'the page has no such parameter',

@@ -1,5 +1,6 @@
 //! The state of the server and its settings.
 
+pub mod cluster;
 pub mod config_file;
 pub mod ready;
 pub mod server;

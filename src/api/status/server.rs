@@ -43,6 +43,8 @@ pub struct Status {
     started_at: f64,
     /// Whether the server needs a token or an account, so that a browser can sign out.
     needs_token: bool,
+    /// Whether it is a member of a cluster: GET /api/cluster.
+    in_cluster: bool,
     /// Number of sessions in memory.
     live_sessions: usize,
     /// Ids of the sessions with a run under way.
@@ -190,6 +192,7 @@ pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Statu
         boot_id: tenant.hub.boot().to_owned(),
         home,
         started_at: app.started_at,
+        in_cluster: app.forwarder.is_some(),
         needs_token: app.access.needs_token() || app.people.is_some(),
         live_sessions: caller.engine.live_sessions().await,
         running: tenant.runs.list().iter().map(ToString::to_string).collect(),

@@ -177,7 +177,7 @@ impl ServerRow {
 pub struct ClusterRows {
     /// This server.
     id: Uuid,
-    client: Client,
+    pub(super) client: Client,
     connected_at: Instant,
 }
 
@@ -307,7 +307,7 @@ fn lock_number(id: Uuid) -> i64 {
     (high ^ low) as i64
 }
 
-async fn limited<T>(work: impl Future<Output = Result<T, DatabaseError>>) -> Result<T, DatabaseError> {
+pub(super) async fn limited<T>(work: impl Future<Output = Result<T, DatabaseError>>) -> Result<T, DatabaseError> {
     tokio::time::timeout(LIMIT, work).await.unwrap_or_else(|_| {
         let reason = format!("it did not answer within {} seconds", LIMIT.as_secs());
         Err(DatabaseError::Interrupted { reason })

@@ -13,6 +13,7 @@ import type { Part } from './config'
 import { Data } from './Data'
 import { General } from './General'
 import { Memory } from './Memory'
+import { Servers } from './Servers'
 import { Skills } from './Skills'
 import { ToolSwitches } from './ToolSwitches'
 import { Tools } from './Tools'
@@ -126,10 +127,15 @@ const ALL: readonly SettingsSection[] = [
   {
     id: 'server',
     title: 'settingsServer',
-    contains: [],
+    contains: ['servers'],
     part: 'server',
     ofServer: true,
-    Content: () => <ConfigRows part="server" />,
+    Content: () => (
+      <div className="space-y-4">
+        <Servers />
+        <ConfigRows part="server" />
+      </div>
+    ),
   },
   { id: 'keys', title: 'shortcuts', hint: 'keysHint', contains: [], Content: ShortcutList },
   {
