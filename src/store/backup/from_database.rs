@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use super::contents::SECRETS;
-use super::{BackupError, BackupOptions, BackupReport, SecretsUse, back_up, make_private, partial_name};
+use super::{BackupError, BackupOptions, BackupReport, SecretsUse, back_up, is_in_home, make_private, partial_name};
 use crate::store::error::StoreError;
 use crate::store::postgres::DatabaseAddress;
 use crate::store::replica::export;
@@ -27,6 +27,9 @@ pub async fn back_up_database(
         return Err(BackupError::Exists { file: file.display().to_string() });
     }
     let folder = file.with_file_name(partial_name(file)?);
+    if is_in_home(folder.parent().unwrap_or(Path::new(".")), options.home) {
+        return Err(BackupError::InHome { file: file.display().to_string() });
+    }
     make_private(&folder).map_err(StoreError::io(format!("making {}", folder.display())))?;
     let done = match export(address, &folder).await {
         Ok(()) => exported(&folder, options, file),
@@ -39,8 +42,12 @@ pub async fn back_up_database(
 }
 
 fn exported(folder: &Path, options: &BackupOptions<'_>, file: &Path) -> Result<BackupReport, BackupError> {
-    let names = ["config.yml", SECRETS].into_iter();
+    // Tokens are in the database, too, unless the copy of the home is somewhere else.
+    let names = ["config.yml", "api-tokens.json", SECRETS].into_iter();
     for name in names.filter(|name| *name != SECRETS || options.secrets == SecretsUse::Included) {
+        if folder.join(name).exists() {
+            continue;
+        }
         match fs::copy(options.home.join(name), folder.join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(StoreError::io(format!("reading {name}"))(error).into());

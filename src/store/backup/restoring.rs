@@ -25,6 +25,8 @@ use crate::store::home_lock::take_lock;
 const MAX_ENTRIES: u64 = 4_000_000;
 /// Maximum bytes of a header that holds a long name.
 const MAX_NAME: u64 = 16 << 10;
+/// Maximum bytes of a manifest, which is kept in memory.
+const MAX_MANIFEST: u64 = 1 << 30;
 /// Maximum bytes after the last entry.
 const MAX_PADDING: u64 = 64 << 10;
 /// The largest window that is unpacked, as a power of two: 128 MiB of memory.
@@ -275,23 +277,27 @@ impl Restoring {
 
     fn manifest(&self, mut lines: impl BufRead) -> Result<(Vec<Entry>, End), BackupError> {
         let mut entries: BTreeMap<Vec<u8>, Entry> = BTreeMap::new();
-        let (mut count, mut bytes_of_all) = (0, 0);
+        let (mut count, mut bytes_of_all, mut read) = (0, 0_u64, 0);
         loop {
             let mut line = Vec::new();
             lines.by_ref().take(MAX_LINE).read_until(b'\n', &mut line).map_err(BackupError::damaged)?;
+            read += line.len() as u64;
+            if read > MAX_MANIFEST {
+                return Err(BackupError::Damaged { reason: "its manifest is too long".to_owned() });
+            }
             if let Ok(end) = serde_json::from_slice::<End>(&line) {
                 if (end.entries, end.bytes) != (count, bytes_of_all)
                     || lines.read(&mut [0]).map_err(BackupError::damaged)? > 0
                 {
                     return Err(BackupError::Damaged { reason: "its manifest does not say what is in it".to_owned() });
                 }
-                let bytes = entries.values().map(|entry| length(&entry.content)).sum();
+                let bytes = entries.values().fold(0_u64, |all, entry| all.saturating_add(length(&entry.content)));
                 let end = End { entries: entries.len() as u64, bytes };
                 return Ok((entries.into_values().collect(), end));
             }
             let mut entry: Entry = serde_json::from_slice(&line).map_err(BackupError::damaged)?;
             count += 1;
-            bytes_of_all += length(&entry.content);
+            bytes_of_all = bytes_of_all.saturating_add(length(&entry.content));
             let path = self.checked(&entry)?;
             let Some(path) = path.strip_prefix(&*self.prefix).filter(|path| !path.is_empty()) else { continue };
             entry.path = escaped(path);
@@ -307,6 +313,11 @@ impl Restoring {
         let path = entry.path().ok_or_else(|| refused("it is no path"))?;
         if !may_be_restored(&path, self.secrets) {
             return Err(refused("no file of a home has this path"));
+        }
+        if let Content::File { sha256, .. } = &entry.content
+            && (sha256.len() != 64 || !sha256.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')))
+        {
+            return Err(BackupError::Damaged { reason: format!("{} has no SHA-256", entry.path) });
         }
         if let Content::Link { target } = &entry.content {
             let target = bytes(target).ok_or_else(|| refused("its target is no path"))?;

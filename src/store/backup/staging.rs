@@ -250,9 +250,15 @@ impl Staging {
         let whole = self.dir.open(".").map_err(doing())?;
         rustix::fs::syncfs(&whole).map_err(|error| doing()(error.into()))?;
         let home = open_folder(&self.dir, Part::Home.folder().as_bytes()).map_err(doing())?;
-        for entry in home.entries().map_err(doing())? {
-            let name = entry.map_err(doing())?.file_name();
-            home.rename(&name, &self.target, &name).map_err(doing())?;
+        let names: Result<Vec<OsString>, io::Error> =
+            home.entries().map_err(doing())?.map(|entry| Ok(entry?.file_name())).collect();
+        let names = names.map_err(doing())?;
+        for (at, name) in names.iter().enumerate() {
+            if let Err(error) = home.rename(name, &self.target, name) {
+                // Best effort: what cannot be moved back keeps servers from taking the folder for a home.
+                names[..at].iter().for_each(|name| drop(self.target.rename(name, &home, name)));
+                return Err(doing()(error).into());
+            }
         }
         for (name, attributes) in &self.top {
             self.target.set_permissions(name, Permissions::from_mode(attributes.mode & MODES)).map_err(doing())?;
@@ -263,10 +269,17 @@ impl Staging {
         Ok(target.sync_all().map_err(doing())?)
     }
 
-    /// Removes what was written.
+    /// Removes what was written, unless a part of it is in its place already: no server may take that for a home.
     pub fn discard(&self) {
-        // Best effort: what remains is removed by the next restore to this folder.
-        let _ = self.target.remove_dir_all(FOLDER);
+        let is_moved = |name: OsString| name != FOLDER && name != OF_FILE_SYSTEM;
+        let is_empty = self
+            .target
+            .entries()
+            .is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(|entry| !is_moved(entry.file_name()))));
+        if is_empty {
+            // Best effort: what remains is removed by the next restore to this folder.
+            let _ = self.target.remove_dir_all(FOLDER);
+        }
     }
 }
 
