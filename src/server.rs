@@ -195,7 +195,12 @@ pub async fn run(
     let (proxies, proxy_sign_in) = (config.people.trusted_proxies.clone(), config.people.proxy_sign_in.clone());
     let runtime = Runtime::start(config, &own_folder, bound.port()).await?;
     // Last: a start that fails before takes the home from no other server.
-    let place = place.open().await?;
+    let mut stop = Box::pin(stop);
+    let place = tokio::select! {
+        place = place.open() => place?,
+        // A copy of a large home takes its time.
+        () = &mut stop => return Ok(()),
+    };
     let access = Access::new(bound, runtime.host_names.clone(), token).behind(&proxies).over_tls(scheme == "https");
     let access = access.signing_in_by(proxy_sign_in.as_ref());
     let access = access.with_api(ApiTokens::new(&own_folder), is_api_open);

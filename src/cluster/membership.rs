@@ -21,6 +21,8 @@ const BEAT: Duration = Duration::from_secs(2);
 const SELF_FENCE: Duration = Duration::from_secs(8);
 /// How often it is looked whether that time is over.
 const LOOK: Duration = Duration::from_millis(200);
+/// After which time the log says again that the database cannot be reached.
+const REPEATED_AFTER: Duration = Duration::from_secs(60);
 /// Pause before the database is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -221,11 +223,17 @@ impl State {
     }
 
     async fn connected_again(&self, id: Uuid) -> ServerRow {
+        let mut said: Option<(&str, Instant)> = None;
         loop {
             tokio::time::sleep(PAUSE).await;
             match ServerRow::connect(&self.database, id).await {
                 Ok(row) => return row,
-                Err(error) => tracing::debug!(%error, "the database cannot be reached"),
+                // Each cause once, and again after a while.
+                Err(error) if said.is_none_or(|(code, at)| code != error.code() || at.elapsed() > REPEATED_AFTER) => {
+                    tracing::warn!(%error, "this server cannot say that it lives");
+                    said = Some((error.code(), Instant::now()));
+                }
+                Err(_) => {}
             }
         }
     }

@@ -153,3 +153,114 @@ async fn cluster_member_keeps_the_home_of_a_database_that_went_back() {
     let history = new.settled("s").await;
     assert_eq!(roles(&history).len(), 4);
 }
+
+#[tokio::test]
+async fn home_that_a_member_cannot_open_goes_to_another() {
+    let Some((database, first, second)) = two_members([always(says(["Yes."]))]).await else { return };
+    let old = started(&second).await;
+    old.chat("s", "one").await;
+    old.settled("s").await;
+    assert!(old.terminate().await.0.success());
+    let new = started(&first).await;
+    assert_eq!(roles(&answered(&new, "s", "Yes.").await.1).len(), 2);
+    // What differs in its copy cannot be moved away.
+    std::fs::remove_dir_all(second.path("workspace")).unwrap();
+    second.write("workspace", "in the way");
+    let _ = std::fs::remove_dir_all(second.path("storage/quarantine"));
+    second.write("storage/quarantine", "in the way, too");
+    let broken = started(&second).await;
+    drop(new);
+    let claims = "SELECT fence FROM homes";
+    let before = database.number(claims).await;
+    eventually("it has tried to take the home", async || {
+        let answer = broken.get("/api/sessions/s/history").await;
+        assert!(answer.status() >= 500, "{}", answer.text());
+        database.number(claims).await > before
+    })
+    .await;
+    let new = started(&first).await;
+    assert_eq!(roles(&answered(&new, "s", "Yes.").await.1).len(), 2);
+    assert_eq!(roles(&answered(&broken, "s", "Yes.").await.1).len(), 2, "over the other server");
+}
+
+#[tokio::test]
+async fn copy_that_was_given_up_leaves_no_old_versions() {
+    let Some((_database, first, second)) = two_members([always(says(["Yes."]))]).await else { return };
+    let old = started(&first).await;
+    for session in ["s", "gone"] {
+        old.chat(session, "one").await;
+        old.settled(session).await;
+    }
+    assert!(old.terminate().await.0.success());
+    let new = started(&second).await;
+    new.chat("s", "two").await;
+    new.settled("s").await;
+    new.delete("/api/sessions/gone").await.ok();
+    assert!(new.terminate().await.0.success());
+    first.write("knowledge/by-hand.md", "Nobody else has this.");
+    let old = started(&first).await;
+    assert_eq!(roles(&answered(&old, "s", "Yes.").await.1).len(), 4);
+    assert!(!first.path("sessions/gone.json").exists());
+    let copies = std::fs::read_dir(first.path("storage/quarantine")).unwrap().flatten();
+    let kept: Vec<_> = copies.filter(|entry| entry.file_name().to_string_lossy().starts_with("copy-")).collect();
+    let [copy] = &kept[..] else { panic!("{kept:?}") };
+    let mut files = Vec::new();
+    let mut folders = vec![copy.path()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            if entry.path().is_dir() { folders.push(entry.path()) } else { files.push(entry.file_name()) }
+        }
+    }
+    assert_eq!(files, ["by-hand.md"], "only what was changed after it was given up");
+}
+
+#[tokio::test]
+async fn server_of_its_own_is_refused_beside_a_cluster() {
+    let Some((_database, first, second)) = two_members([always(says(["Yes."]))]).await else { return };
+    let member = started(&first).await;
+    member.chat("s", "one").await;
+    let config = second.read("config.yml");
+    let store = "store: {postgres: '${DATABASE_URL}', experimental: true}\n";
+    let alone: String =
+        config.lines().filter(|line| !line.starts_with("store:")).map(|line| format!("{line}\n")).collect();
+    second.write("config.yml", format!("{alone}{store}"));
+    let home = second.home().to_str().unwrap().to_owned();
+    let ended = tokio::time::timeout(Duration::from_secs(60), second.run(&["serve", "--home", &home])).await;
+    let output = ended.expect("it does not start");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("servers of a cluster use this database"), "{said}");
+    assert_eq!(roles(&answered(&member, "s", "Yes.").await.1).len(), 2, "it goes on");
+}
+
+#[tokio::test]
+async fn admins_see_the_servers_of_a_cluster() {
+    let Some((_database, first, second)) = two_members([always(says(["Yes."]))]).await else { return };
+    let (old, new) = (started(&first).await, started(&second).await);
+    old.chat("s", "one").await;
+    old.settled("s").await;
+    for server in [&old, &new] {
+        assert_eq!(server.get("/api/status").await.ok()["in_cluster"], true);
+        let seen = server.get("/api/cluster").await.ok();
+        let servers = seen["servers"].as_array().unwrap();
+        let of = |server: &Server<'_>| {
+            let address = json!(format!("http://{}", server.address));
+            servers.iter().find(|seen| seen["address"] == address).unwrap_or_else(|| panic!("{address} in {servers:?}"))
+        };
+        assert_eq!((servers.len(), &of(&old)["state"], &of(&new)["state"]), (2, &json!("alive"), &json!("alive")));
+        assert_eq!((&of(&old)["homes"], &of(&new)["homes"]), (&json!(1), &json!(0)));
+        assert!(of(&new)["since_beat"].as_f64().unwrap() < 10.0, "{servers:?}");
+        assert_eq!(seen["this_server"], of(&old)["id"], "the one that has the home answers");
+        assert_eq!((&seen["home_count"], &seen["homes"][0]["owner"]), (&json!(1), &of(&old)["address"]));
+        assert!(seen["homes"][0]["last_change"].as_i64().unwrap() > 0);
+    }
+    drop(old);
+    eventually("the server that was killed is seen to have ended", async || {
+        let seen = new.get("/api/cluster").await;
+        seen.status() == 200 && seen.text().contains(r#""state":"dead""#)
+    })
+    .await;
+    let alone = World::new(script([])).await;
+    let alone = alone.serve().await;
+    assert_eq!(alone.get("/api/status").await.ok()["in_cluster"], false);
+    assert_eq!(alone.get("/api/cluster").await.refused(), (404, "no_cluster".to_owned()));
+}

@@ -347,8 +347,8 @@ impl PageSecret {
 
     /// Returns the secret as text, for the page of this sign-in only: nobody can answer for another person.
     pub fn expose(&self, sign_in: Option<&str>) -> String {
-        let secret = self.0.expose_secret();
-        sign_in.map_or_else(|| secret.to_owned(), |sign_in| self.derived(&format!("page {sign_in}")))
+        // Never the root, from which the other secrets could be computed.
+        self.derived(&sign_in.map_or_else(|| "page".to_owned(), |sign_in| format!("page {sign_in}")))
     }
 
     /// Returns the secret of commands such as `miniclaw ask`, which they find in `sessions/.lock`.

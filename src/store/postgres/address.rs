@@ -17,6 +17,12 @@ const DEFAULT_PORT: u16 = 5432;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Hosts whose times of connecting count.
 const MAX_HOSTS: u32 = 8;
+/// A connection on which nothing comes is probed, so that one that was cut without a word is known to be gone after half a minute.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_RETRIES: u32 = 4;
+/// What an address has that says nothing about it.
+const LIBRARY_KEEPALIVE: Duration = Duration::from_secs(2 * 60 * 60);
 /// Maximum time that data waits for a confirmation of the other machine, unless the address says `tcp_user_timeout`.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -144,6 +150,12 @@ impl DatabaseAddress {
         }
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        if config.get_keepalives_idle() == LIBRARY_KEEPALIVE {
+            config
+                .keepalives_idle(KEEPALIVE)
+                .keepalives_interval(KEEPALIVE_INTERVAL)
+                .keepalives_retries(KEEPALIVE_RETRIES);
         }
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(TCP_USER_TIMEOUT);

@@ -5,7 +5,7 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::address::DatabaseAddress;
-use super::connection::{Database, LossPolicy};
+use super::connection::{Database, LossPolicy, answered};
 use super::error::DatabaseError;
 use super::home_rows::HomeRows;
 use super::link::{Confirmed, OwnedRow, Value};
@@ -54,6 +54,8 @@ pub struct FoundHome {
     files_commit: Option<Uuid>,
     /// Whether the owner is a server of a cluster that lives.
     is_owner_alive: bool,
+    /// Whether any server of a cluster lives on this database.
+    has_members: bool,
     format: i32,
 }
 
@@ -67,13 +69,13 @@ impl FoundHome {
         database.inspect(policy).await?;
         database.schema().await?.require_latest()?;
         let client = database.into_client();
-        let doing = || DatabaseError::doing("looking at the home");
+        let doing = "looking at the home";
         let make = "INSERT INTO homes (home_id) VALUES ($1) ON CONFLICT DO NOTHING";
-        client.execute_typed(make, &[(&home, Type::UUID)]).await.map_err(doing())?;
+        answered(client.execute_typed(make, &[(&home, Type::UUID)]), doing).await?;
         let find = "SELECT owner, last_owner, fence, last_no, files_commit, EXISTS (SELECT FROM servers WHERE server_id = owner AND NOT \
-                    dead), format FROM homes WHERE home_id = $1 AND (format <= $2 OR format = $3)";
+                    dead), EXISTS (SELECT FROM servers WHERE NOT dead AND alive_until > clock_timestamp()), format FROM homes WHERE home_id = $1 AND (format <= $2 OR format = $3)";
         let values: [Value<'_>; 3] = [(&home, Type::UUID), (&FORMAT, Type::INT4), (&IMPORTING, Type::INT4)];
-        let found = client.query_typed_opt(find, &values).await.map_err(doing())?;
+        let found = answered(client.query_typed_opt(find, &values), doing).await?;
         let found = found.ok_or(DatabaseError::NewerHome)?;
         Ok(Self {
             address: address.clone(),
@@ -85,7 +87,8 @@ impl FoundHome {
             last_no: found.get(3),
             files_commit: found.get(4),
             is_owner_alive: found.get(5),
-            format: found.get(6),
+            has_members: found.get(6),
+            format: found.get(7),
         })
     }
 
@@ -117,6 +120,11 @@ impl FoundHome {
         }
     }
 
+    /// Whether this is a server of its own, and those of a cluster would take the home from it again.
+    pub fn is_of_cluster(&self, claimant: Claimant) -> bool {
+        matches!(claimant, Claimant::Start(_)) && self.has_members
+    }
+
     /// Whether its owner has not ended without a word: it gave the home up, or is this one itself.
     pub fn was_given_up_to(&self, claimant: Claimant) -> bool {
         self.owner.is_none_or(|owner| owner == claimant.id())
@@ -140,8 +148,7 @@ impl FoundHome {
             (&self.format, Type::INT4),
             (&takes_any, Type::BOOL),
         ];
-        let taken = self.client.query_typed_opt(TAKE, &values);
-        let taken = taken.await.map_err(DatabaseError::doing("claiming the home"))?;
+        let taken = answered(self.client.query_typed_opt(TAKE, &values), "claiming the home").await?;
         Ok(taken.map(|row| {
             let owned = OwnedRow { home: self.home, owner, fence: row.get(0) };
             let confirmed = Confirmed { last_no: row.get(1), files_commit: row.get(2) };

@@ -13,6 +13,8 @@ use super::tls;
 
 /// The first major version that can be used.
 pub(super) const OLDEST_VERSION: i32 = 15;
+/// Maximum time of one answer while a home is claimed or read.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// Maximum time of looking at a database.
 const LOOK_LIMIT: Duration = Duration::from_secs(30);
 
@@ -117,7 +119,7 @@ impl Database {
             .query_typed_one(
                 "SELECT current_setting('server_version'), current_setting('server_version_num')::int, pg_is_in_recovery() OR \
                  current_setting('transaction_read_only')::bool, current_setting('synchronous_commit'), \
-                 current_setting('fsync'), current_setting('full_page_writes')",
+                 current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_standby_names') <> ''",
                 &[],
             )
             .await
@@ -131,7 +133,12 @@ impl Database {
         }
         let settings = [(3, "synchronous_commit"), (4, "fsync"), (5, "full_page_writes")];
         let off = settings.into_iter().find(|(column, _)| row.get::<_, &str>(*column) == "off");
-        let not_durable = off.map(|(_, name)| format!("{name} is off"));
+        let is_local = row.get::<_, bool>(6) && row.get::<_, &str>(3) == "local";
+        let not_durable = match off {
+            Some((_, name)) => Some(format!("{name} is off")),
+            // It says that commits wait for standbys, and they do not.
+            None => is_local.then(|| "synchronous_commit is local, so no commit waits for a standby".to_owned()),
+        };
         Ok(DatabaseInfo { version, not_durable })
     }
 
@@ -140,6 +147,23 @@ impl Database {
             let reason = format!("it did not answer within {} seconds", LOOK_LIMIT.as_secs());
             Err(DatabaseError::Unreachable { at: self.at.clone(), reason })
         })
+    }
+}
+
+/// Waits for an answer of the database, but not for ever: the connection may be gone without a word.
+///
+/// # Errors
+/// Returns [`DatabaseError::Interrupted`] if it does not come in time; the connection must not be used any more.
+pub(super) async fn answered<T>(
+    answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    doing: &'static str,
+) -> Result<T, DatabaseError> {
+    match tokio::time::timeout(ANSWER_LIMIT, answer).await {
+        Ok(answer) => answer.map_err(DatabaseError::doing(doing)),
+        Err(_) => {
+            let reason = format!("it did not answer within {} seconds", ANSWER_LIMIT.as_secs());
+            Err(DatabaseError::Interrupted { reason })
+        }
     }
 }
 

@@ -69,6 +69,11 @@ pub enum DatabaseError {
     Fenced,
     #[error("another server of the cluster owns this home; ask again in a moment")]
     OwnedElsewhere,
+    #[error(
+        "servers of a cluster use this database, and this one would take the home from them and lose it again. Write `cluster` to \
+         `store` in config.yml, or stop the others; if they have just been killed, wait ten seconds"
+    )]
+    UsedByCluster,
     /// The database lacks something that it had confirmed to this server.
     #[error(
         "the database has gone back behind this server: it lacks changes that it had confirmed, because it was restored from a \
@@ -97,6 +102,9 @@ pub enum DatabaseError {
     CacheGone,
     #[error("the database has damaged data ({what}); restore it from a backup")]
     Damaged { what: String },
+    /// A row with the same key is stored already, perhaps by an attempt whose answer was lost.
+    #[error("the database already has this")]
+    AlreadyThere,
     #[error("PostgreSQL failed while {doing}: {reason}")]
     Failed { doing: &'static str, reason: String },
 }
@@ -122,6 +130,7 @@ impl DatabaseError {
             Self::Interrupted { .. } => "database_interrupted",
             Self::Fenced => "fenced",
             Self::OwnedElsewhere => "home_moving",
+            Self::UsedByCluster => "database_in_cluster",
             Self::WentBack => "database_went_back",
             Self::NewerHome => "database_home_newer",
             Self::ImportIncomplete => "database_import_incomplete",
@@ -129,7 +138,7 @@ impl DatabaseError {
             Self::CacheIsHome { .. } => "cache_is_a_home",
             Self::CacheGone => "cache_gone",
             Self::Damaged { .. } => "database_damaged",
-            Self::Failed { .. } => "database_failed",
+            Self::AlreadyThere | Self::Failed { .. } => "database_failed",
         }
     }
 
@@ -156,6 +165,7 @@ impl DatabaseError {
         move |error| {
             let reason = reason(&error);
             match error.code() {
+                Some(code) if *code == SqlState::UNIQUE_VIOLATION => Self::AlreadyThere,
                 Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => Self::ReadOnly,
                 Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => Self::NotAllowed { reason },
                 Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => Self::MigrationUnderWay,

@@ -66,7 +66,8 @@ async fn store(link: Arc<HomeLink>, mut waiting: mpsc::Receiver<Append>) {
             appends.push(next);
         }
         let outcome = link.write(&mut slot, &Batch(appends.iter().collect())).await;
-        let is_of_all = !matches!(outcome, Err(DatabaseError::Failed { .. })) || appends.len() == 1;
+        let is_refused = matches!(outcome, Err(DatabaseError::Failed { .. } | DatabaseError::AlreadyThere));
+        let is_of_all = !is_refused || appends.len() == 1;
         for append in appends {
             // One session's facts that the database refuses are in nobody else's way.
             let outcome = match is_of_all {
@@ -105,7 +106,12 @@ impl Write for Batch<'_> {
             (&bodies, Type::BYTEA_ARRAY),
             (&is_synced, Type::BOOL),
         ];
-        let stored = client.query_typed_opt(APPEND, &values).await.map_err(DatabaseError::doing("storing facts"))?;
+        let stored = client.query_typed_opt(APPEND, &values).await.map_err(DatabaseError::doing("storing facts"));
+        let stored = match stored {
+            // The attempt before was still being committed when it was looked for.
+            Err(DatabaseError::AlreadyThere) if self.is_stored(link, client).await? => return Ok(()),
+            stored => stored?,
+        };
         let Some(row) = stored else { return Err(link.refusal(client).await) };
         link.confirm(row.get(0), self.durability());
         Ok(())

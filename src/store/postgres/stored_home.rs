@@ -9,7 +9,7 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::address::DatabaseAddress;
-use super::connection::Database;
+use super::connection::{Database, answered};
 use super::error::DatabaseError;
 use super::link::Value;
 use super::rows::{FactRow, FileRow, PieceHash, RowKind, SessionFacts};
@@ -28,20 +28,20 @@ impl StoredHome {
         database.schema().await?.require_latest()?;
         let client = database.into_client();
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        client.batch_execute(begin).await.map_err(DatabaseError::doing("reading the home"))?;
+        answered(client.batch_execute(begin), "reading the home").await?;
         Ok(Self { home, client })
     }
 
     /// Returns all files, folders and links, each folder before what is in it.
     pub async fn files(&self) -> Result<Vec<FileRow>, DatabaseError> {
         let find = "SELECT path, kind, mode, size, modified, pieces FROM files WHERE home_id = $1 ORDER BY path";
-        let doing = || DatabaseError::doing("reading files");
+        let doing = "reading files";
         let home: [Value<'_>; 1] = [(&self.home, Type::UUID)];
         // One after the other: all rows at once would need as much memory again.
-        let found = self.client.query_typed_raw(find, home).await.map_err(doing())?;
+        let found = answered(self.client.query_typed_raw(find, home), doing).await?;
         let mut found = pin!(found);
         let mut rows = Vec::new();
-        while let Some(row) = found.try_next().await.map_err(doing())? {
+        while let Some(row) = answered(found.try_next(), doing).await? {
             rows.push(file_row(&row)?);
         }
         Ok(rows)
@@ -50,13 +50,12 @@ impl StoredHome {
     /// Returns all facts, session by session, in their order.
     pub async fn facts(&self) -> Result<Vec<SessionFacts>, DatabaseError> {
         let find = "SELECT session_id, seq, body FROM facts WHERE home_id = $1 ORDER BY session_id, home_no";
-        let found = self
-            .client
-            .query_typed(find, &[(&self.home, Type::UUID)])
-            .await
-            .map_err(DatabaseError::doing("reading facts"))?;
+        let doing = "reading facts";
+        let home: [Value<'_>; 1] = [(&self.home, Type::UUID)];
+        let found = answered(self.client.query_typed_raw(find, home), doing).await?;
+        let mut found = pin!(found);
         let mut sessions: Vec<SessionFacts> = Vec::new();
-        for row in &found {
+        while let Some(row) = answered(found.try_next(), doing).await? {
             let (session, fact) = (row.get::<_, &str>(0), FactRow { seq: row.get(1), body: row.get(2) });
             match sessions.last_mut().filter(|last| last.session == session) {
                 Some(last) => last.facts.push(fact),
@@ -74,8 +73,7 @@ impl StoredHome {
         let find = "SELECT sha256, bytes FROM pieces WHERE home_id = $1 AND sha256 = ANY($2)";
         let hashes: Vec<&[u8]> = hashes.iter().map(|hash| &hash[..]).collect();
         let values: [Value<'_>; 2] = [(&self.home, Type::UUID), (&hashes, Type::BYTEA_ARRAY)];
-        let found = self.client.query_typed(find, &values).await;
-        let found = found.map_err(DatabaseError::doing("reading pieces of files"))?;
+        let found = answered(self.client.query_typed(find, &values), "reading pieces of files").await?;
         let piece = |row: &tokio_postgres::Row| Some((PieceHash::try_from(row.get::<_, &[u8]>(0)).ok()?, row.get(1)));
         Ok(found.iter().filter_map(piece).collect())
     }

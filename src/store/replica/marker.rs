@@ -1,11 +1,13 @@
 //! `storage/database.json`: which home of which database a folder is a copy of, and of which state.
 
 use std::io::Write;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::aside::FormerCopy;
 use crate::store::atomic;
 use crate::store::error::StoreError;
 use crate::store::postgres::{DatabaseError, FoundHome, OWN_HOME};
@@ -28,17 +30,26 @@ pub(super) struct Marker {
     /// The boot of the machine in which it was written; `None` once all of it is on the disk.
     #[serde(default)]
     boot: Option<String>,
+    /// When the home was given up, with all of it in the database; in nanoseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    given_up: Option<u64>,
 }
 
 impl Marker {
     /// Returns the marker of a copy that has the files of `commit`.
     pub fn complete(owner: Uuid, commit: Option<Uuid>) -> Self {
-        Self { home: OWN_HOME, owners: vec![owner], commits: vec![commit.unwrap_or_default()], boot: this_boot() }
+        Self {
+            home: OWN_HOME,
+            owners: vec![owner],
+            commits: vec![commit.unwrap_or_default()],
+            boot: this_boot(),
+            given_up: None,
+        }
     }
 
     /// Returns the marker of a folder that is being made a copy: it is of no state, so the database wins.
     pub fn incomplete() -> Self {
-        Self { home: OWN_HOME, owners: Vec::new(), commits: Vec::new(), boot: this_boot() }
+        Self { home: OWN_HOME, owners: Vec::new(), commits: Vec::new(), boot: this_boot(), given_up: None }
     }
 
     /// Whether what differs in the folder was changed here after all that the database has.
@@ -60,7 +71,7 @@ impl Marker {
     pub fn with_owner(&self, owner: Uuid) -> Self {
         let known = &self.owners[self.owners.len().saturating_sub(MAX_OWNERS)..];
         let owners = known.iter().copied().chain([owner]).collect();
-        Self { owners, boot: this_boot(), ..self.clone() }
+        Self { owners, boot: this_boot(), given_up: None, ..self.clone() }
     }
 
     /// Says that this commit is under way.
@@ -72,6 +83,23 @@ impl Marker {
     /// Says that this is the last commit.
     pub fn set_commit(&mut self, commit: Option<Uuid>) {
         self.commits = vec![commit.unwrap_or_default()];
+    }
+
+    /// Says that the database has all of the copy.
+    pub fn set_given_up(&mut self, at: SystemTime) {
+        let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.given_up = u64::try_from(since.as_nanos()).ok();
+    }
+
+    /// Returns what the folder is once it is no copy of what the database has now.
+    pub fn former_copy(&self) -> FormerCopy {
+        match self.given_up {
+            // After a crash of the machine, times and files may be what they never were.
+            Some(at) if self.boot.is_none() || self.boot == this_boot() => {
+                FormerCopy::GivenUp(UNIX_EPOCH + Duration::from_nanos(at))
+            }
+            _ => FormerCopy::Unknown,
+        }
     }
 
     /// Says that all of the copy is on the disk.

@@ -21,6 +21,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex as StdMutex};
+use std::time::{Duration, SystemTime};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -36,6 +37,7 @@ use super::postgres::{
     OWN_HOME, OwnershipCheck, SessionFacts, StoredHome,
 };
 use crate::domain::{InterruptedWork, SessionId, WorkId};
+use aside::FormerCopy;
 use journals::Journals;
 use manifest::Manifest;
 use marker::Marker;
@@ -44,6 +46,9 @@ use storing::{Extent, Files};
 
 /// How often a claim is tried while another server changes the home.
 const CLAIMS: usize = 20;
+
+/// Maximum time of giving up a home that could not be opened.
+const GIVE_BACK: Duration = Duration::from_secs(5);
 
 /// The database behind a home. One for each home that is open.
 pub struct Replica {
@@ -100,6 +105,9 @@ impl Replica {
             if found.is_held_from(claimant) {
                 return Err(DatabaseError::OwnedElsewhere.into());
             }
+            if usage == CacheUse::Serve && found.is_of_cluster(claimant) {
+                return Err(DatabaseError::UsedByCluster.into());
+            }
             let interrupted = match claimant {
                 Claimant::Start(_) => InterruptedWork::Ends,
                 Claimant::Member(_) if found.was_given_up_to(claimant) => InterruptedWork::GoesOn,
@@ -132,13 +140,14 @@ impl Replica {
             }
             let claimed = Claimed {
                 rows,
+                former: marker.as_ref().map_or(FormerCopy::Unknown, Marker::former_copy),
                 marker: Marker::complete(owner, commit),
                 commit,
                 is_kept: is_copy || is_new || usage != CacheUse::Serve,
                 is_copy,
                 interrupted,
             };
-            let replica = claimed.opened(&StoredHome::open(address, OWN_HOME).await?, (&dir, usage)).await?;
+            let replica = claimed.opened(address, (&dir, usage)).await?;
             drop(lock);
             return Ok(replica);
         }
@@ -214,9 +223,10 @@ impl Replica {
 
     /// Stores what is left and gives the home up.
     pub(super) async fn release(self: &Arc<Self>, home: &Home) -> Result<(), StoreError> {
+        let since = SystemTime::now();
         self.store_all(home).await?;
         self.drop_pieces().await?;
-        self.sync_copy(home).await?;
+        self.sync_copy(home, since).await?;
         Ok(self.rows.release().await?)
     }
 }
@@ -234,16 +244,18 @@ pub async fn export(address: &DatabaseAddress, folder: &Path) -> Result<(), Stor
     }
     let stored = StoredHome::open(address, OWN_HOME).await?;
     Database::connect(address).await?.require_complete_homes().await?;
-    let manifest = restore::restore(&stored, &dir).await?;
+    let manifest = restore::restore(&stored, &dir, FormerCopy::Unknown).await?;
     if manifest.rows().next().is_none() {
         return Err(StoreError::NotFound { what: "home in the database".to_owned() });
     }
-    restore::restore_journals(&dir, &stored.facts().await?, OtherJournals::Aside)
+    restore::restore_journals(&dir, &stored.facts().await?, OtherJournals::Aside(FormerCopy::Unknown))
 }
 
 /// A home that was claimed.
 struct Claimed {
     rows: HomeRows,
+    /// What the folder was before.
+    former: FormerCopy,
     /// Of the copy once it is complete.
     marker: Marker,
     /// The last commit of files.
@@ -256,10 +268,39 @@ struct Claimed {
 }
 
 impl Claimed {
-    async fn opened(self, stored: &StoredHome, (dir, usage): (&Dir, CacheUse)) -> Result<Replica, StoreError> {
+    /// Makes the folder the copy. If it cannot, the home is given up at once, so that another server can have it.
+    async fn opened(self, address: &DatabaseAddress, (dir, usage): (&Dir, CacheUse)) -> Result<Replica, StoreError> {
+        let copied = self.copied(address, (dir, usage)).await;
+        let (manifest, journals) = match copied {
+            Ok(copied) => copied,
+            Err(error) => {
+                // To give up what is being imported would say that it is complete.
+                if usage == CacheUse::Serve {
+                    give_back(&self.rows).await;
+                }
+                return Err(error);
+            }
+        };
+        Ok(Replica {
+            rows: self.rows,
+            usage,
+            files: Mutex::new(Files::new(self.marker, self.commit, manifest)),
+            journals: Arc::new(journals),
+            interrupted: self.interrupted,
+            taken_over: StdMutex::default(),
+            ownership: OwnershipCheck::default(),
+        })
+    }
+
+    async fn copied(
+        &self,
+        address: &DatabaseAddress,
+        (dir, usage): (&Dir, CacheUse),
+    ) -> Result<(Manifest, Journals), StoreError> {
+        let stored = StoredHome::open(address, OWN_HOME).await?;
         let manifest = match self.is_kept {
             true => Manifest::of(stored.files().await?),
-            false => restore::restore(stored, dir).await?,
+            false => restore::restore(&stored, dir, self.former).await?,
         };
         let facts = stored.facts().await?;
         if usage == CacheUse::Serve {
@@ -269,7 +310,7 @@ impl Claimed {
                 self.is_copy && manifest.contains(file.as_bytes()) && !dir.exists(&file)
             };
             let (_, restored): (Vec<_>, Vec<_>) = facts.iter().cloned().partition(is_moved);
-            let others = if self.is_copy { OtherJournals::Keep } else { OtherJournals::Aside };
+            let others = if self.is_copy { OtherJournals::Keep } else { OtherJournals::Aside(self.former) };
             restore::restore_journals(dir, &restored, others)?;
         }
         if usage != CacheUse::Import {
@@ -280,15 +321,16 @@ impl Claimed {
             // What an import before this one has stored may be of another folder.
             journals.set_stale().await;
         }
-        Ok(Replica {
-            rows: self.rows,
-            usage,
-            files: Mutex::new(Files::new(self.marker, self.commit, manifest)),
-            journals: Arc::new(journals),
-            interrupted: self.interrupted,
-            taken_over: StdMutex::default(),
-            ownership: OwnershipCheck::default(),
-        })
+        Ok((manifest, journals))
+    }
+}
+
+/// Gives a home up that could not be opened.
+async fn give_back(rows: &HomeRows) {
+    match tokio::time::timeout(GIVE_BACK, rows.release()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "a home that could not be opened was not given up"),
+        Err(_) => tracing::warn!("a home that could not be opened was not given up in time"),
     }
 }
 

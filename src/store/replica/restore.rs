@@ -9,9 +9,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
 
-use super::aside::{Aside, beneath};
+use super::aside::{Aside, FormerCopy, beneath};
 use super::manifest::Manifest;
-use super::scan::{MAX_FILE, MODES, PIECE, Scope, compare};
+use super::scan::{MAX_FILE, MODES, PIECE, Scope, look_only};
 use super::tracked;
 use crate::store::error::StoreError;
 use crate::store::home::make_dir;
@@ -24,23 +24,42 @@ const OWN: u32 = 0o700;
 const ROWS_AT_ONCE: usize = 500;
 const PIECES_AT_ONCE: usize = 64;
 
-/// Makes the kept files of `folder` those of the database, byte for byte. What the database does not have is moved to quarantine.
-/// Returns what is stored.
+/// Makes the kept files of `folder` those of the database, byte for byte. What the database does not have is moved to quarantine;
+/// of a copy that was given up it is removed. Returns what is stored.
 ///
 /// # Errors
 /// Returns an error if the database has no file as it was stored, or if a file cannot be written.
-pub(super) async fn restore(stored: &StoredHome, folder: &Dir) -> Result<Manifest, StoreError> {
+pub(super) async fn restore(stored: &StoredHome, folder: &Dir, copy: FormerCopy) -> Result<Manifest, StoreError> {
     let rows = stored.files().await?;
     let wanted: BTreeMap<&[u8], &FileRow> = rows.iter().map(|row| (&*row.path, row)).collect();
     if let Some(row) = rows.iter().find(|row| !is_possible(row, &wanted)) {
         return Err(damaged(row).into());
     }
+    let dir = folder.try_clone().map_err(StoreError::io("opening the copy"))?;
+    // It may be large, and the runtime has other things to do meanwhile.
+    let (rows, differing) = blocking(move || make_room(&dir, rows, copy)).await?;
+    let mut left = differing.as_slice();
+    while !left.is_empty() {
+        let (some, rest) = left.split_at(batch(left));
+        write(stored, folder, some).await?;
+        left = rest;
+    }
+    // Nothing more is written below them.
+    for row in differing.iter().rev().filter(|row| row.kind == RowKind::Folder) {
+        set_folder_mode(folder, row, row.mode & MODES)?;
+    }
+    Ok(Manifest::of(rows))
+}
+
+/// Takes out of the way what the database does not have. Returns the rows, and those that have to be written.
+fn make_room(folder: &Dir, rows: Vec<FileRow>, copy: FormerCopy) -> Result<(Vec<FileRow>, Vec<FileRow>), StoreError> {
+    let wanted: BTreeMap<&[u8], &FileRow> = rows.iter().map(|row| (&*row.path, row)).collect();
     // What is there counts as known, so that only what differs is fetched.
     let here = local(folder)?;
     for row in here.iter().filter(|row| row.kind == RowKind::Folder && row.mode & OWN != OWN) {
         set_folder_mode(folder, row, OWN)?;
     }
-    let mut aside = Aside::new(folder);
+    let mut aside = Aside::new(folder, copy);
     for row in here.iter().rev() {
         clear(folder, (row, wanted.get(&*row.path).copied()), &mut aside)?;
     }
@@ -53,18 +72,31 @@ pub(super) async fn restore(stored: &StoredHome, folder: &Dir) -> Result<Manifes
     for row in differing.iter().filter(|row| !same.contains_key(&*row.path)) {
         clear_left_out(folder, row, &mut aside)?;
     }
-    let mut left = differing.as_slice();
-    while !left.is_empty() {
-        let (some, rest) = left.split_at(batch(left));
-        write(stored, folder, some).await?;
-        left = rest;
-    }
     aside.report();
-    // Nothing more is written below them.
-    for row in rows.iter().rev().filter(|row| row.kind == RowKind::Folder).filter(differs) {
-        set_folder_mode(folder, row, row.mode & MODES)?;
+    let is_deleted = |row: &FileRow| row.path.starts_with(b"sessions/") && !wanted.contains_key(&*row.path);
+    if here.iter().any(is_deleted) {
+        forget_conversations(folder)?;
     }
-    Ok(Manifest::of(rows))
+    Ok((rows, differing))
+}
+
+/// Removes the search indexes of conversations, which have what was said in those that are deleted. They are built again.
+fn forget_conversations(folder: &Dir) -> Result<(), StoreError> {
+    let doing = || StoreError::io("removing the index of conversations");
+    let caches = match folder.open_dir("storage/retrieval") {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        caches => caches.map_err(doing())?,
+    };
+    for entry in caches.entries().map_err(doing())? {
+        let entry = entry.map_err(doing())?;
+        let name = entry.file_name();
+        if name.as_bytes().starts_with(b"conversation") {
+            let is_folder = entry.file_type().map_err(doing())?.is_dir();
+            let removed = if is_folder { caches.remove_dir_all(&name) } else { caches.remove_file(&name) };
+            removed.map_err(doing())?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether a row can be of a home: at a path that is kept, in folders, and of a size that its pieces have.
@@ -85,7 +117,7 @@ fn is_possible(row: &FileRow, rows: &BTreeMap<&[u8], &FileRow>) -> bool {
 fn clear(folder: &Dir, (here, wanted): (&FileRow, Option<&FileRow>), aside: &mut Aside) -> Result<(), StoreError> {
     let path = as_path(&here.path);
     let is_same = wanted.is_some_and(|wanted| wanted.kind == here.kind && wanted.pieces == here.pieces);
-    if is_same || (wanted.is_none() && Aside::contains(path)) {
+    if is_same || (wanted.is_none() && Aside::contains(path) && !aside.is_stale(path)) {
         return Ok(());
     }
     if here.kind != RowKind::Folder {
@@ -108,7 +140,7 @@ fn clear_left_out(folder: &Dir, row: &FileRow, aside: &mut Aside) -> Result<(), 
     let found = beneath(folder, path).and_then(|(parent, name)| parent.symlink_metadata(name));
     match found {
         Ok(meta) if meta.is_dir() && row.kind == RowKind::Folder => Ok(()),
-        Ok(_) => aside.take(path),
+        Ok(_) => aside.keep(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(StoreError::io(format!("looking at {}", path.display()))(error)),
     }
@@ -117,10 +149,19 @@ fn clear_left_out(folder: &Dir, row: &FileRow, aside: &mut Aside) -> Result<(), 
 /// What becomes of journals that the database does not have as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OtherJournals {
-    /// The database wins, and they are moved to quarantine.
-    Aside,
+    /// The database wins, and they are moved to quarantine, or removed with a copy that was given up.
+    Aside(FormerCopy),
     /// The folder is a copy of the last commit: they were written here after it, and are stored.
     Keep,
+}
+
+impl OtherJournals {
+    fn former_copy(self) -> FormerCopy {
+        match self {
+            Self::Aside(copy) => copy,
+            Self::Keep => FormerCopy::Unknown,
+        }
+    }
 }
 
 /// Writes the journals of sessions as they are in the database.
@@ -137,7 +178,7 @@ pub(super) fn restore_journals(
     let bytes = |of: &SessionFacts| of.facts.iter().flat_map(|fact| fact.body.iter().copied()).collect();
     let mut wanted: BTreeMap<String, Vec<u8>> =
         sessions.iter().map(|of| (format!("{}.journal", of.session), bytes(of))).collect();
-    let mut aside = Aside::new(folder);
+    let mut aside = Aside::new(folder, others.former_copy());
     for entry in dir.entries().map_err(StoreError::io("listing sessions/"))?.flatten() {
         let name = entry.file_name().into_string().unwrap_or_default();
         if !name.ends_with(".journal") {
@@ -174,7 +215,7 @@ fn local(folder: &Dir) -> Result<Vec<FileRow>, StoreError> {
     let mut rest = None;
     loop {
         let scope = rest.as_ref().map_or(Scope::All, Scope::Paths);
-        let mut batch = compare(&manifest, folder, scope, None)?;
+        let mut batch = look_only(&manifest, folder, scope)?;
         let left = std::mem::take(&mut batch.rest);
         manifest.stored(batch);
         if left.is_empty() {

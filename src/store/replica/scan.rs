@@ -40,6 +40,13 @@ const TIME_STEP: i64 = 20_000_000;
 /// The bits of a mode that are kept: nobody gets the rights of another user by a restore.
 pub(super) const MODES: u32 = 0o1777;
 
+/// Whether what changed is to be stored, or only to be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stores {
+    Pieces,
+    Nothing,
+}
+
 /// Where changes are looked for.
 #[derive(Clone, Copy)]
 pub(super) enum Scope<'a> {
@@ -58,36 +65,23 @@ pub(super) fn compare(
     scope: Scope<'_>,
     watched: Option<&mut Watched>,
 ) -> Result<Batch, StoreError> {
-    let mut look = Look {
-        manifest,
-        home,
-        now: nanoseconds(SystemTime::now()),
-        watched,
-        batch: Batch::default(),
-        read: 0,
-        is_whole: matches!(scope, Scope::All),
-        total: 0,
-        entries: 0,
-        queued: HashSet::new(),
-        found: BTreeSet::new(),
-        looked_below: BTreeSet::new(),
-    };
-    match scope {
-        Scope::All => look.look_at_all()?,
-        Scope::Paths(paths) => {
-            look.total = manifest.total();
-            look.entries = manifest.len();
-            for path in paths {
-                look.look_at_changed(path)?;
-            }
-        }
-    }
-    Ok(look.ended(scope))
+    let look = Look { watched, ..Look::new(manifest, home, scope) };
+    look.at(scope)
+}
+
+/// Like [`compare`], and packs no pieces: nothing of it is stored.
+///
+/// # Errors
+/// Returns an error if a folder cannot be read.
+pub(super) fn look_only(manifest: &Manifest, home: &Dir, scope: Scope<'_>) -> Result<Batch, StoreError> {
+    let look = Look { stores: Stores::Nothing, ..Look::new(manifest, home, scope) };
+    look.at(scope)
 }
 
 /// One walk through a home, or through parts of it.
 struct Look<'a> {
     manifest: &'a Manifest,
+    stores: Stores,
     home: &'a Dir,
     now: i64,
     watched: Option<&'a mut Watched>,
@@ -106,7 +100,39 @@ struct Look<'a> {
     looked_below: BTreeSet<Vec<u8>>,
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    fn new(manifest: &'a Manifest, home: &'a Dir, scope: Scope<'_>) -> Self {
+        Self {
+            manifest,
+            stores: Stores::Pieces,
+            home,
+            now: nanoseconds(SystemTime::now()),
+            watched: None,
+            batch: Batch::default(),
+            read: 0,
+            is_whole: matches!(scope, Scope::All),
+            total: 0,
+            entries: 0,
+            queued: HashSet::new(),
+            found: BTreeSet::new(),
+            looked_below: BTreeSet::new(),
+        }
+    }
+
+    fn at(mut self, scope: Scope<'_>) -> Result<Batch, StoreError> {
+        match scope {
+            Scope::All => self.look_at_all()?,
+            Scope::Paths(paths) => {
+                self.total = self.manifest.total();
+                self.entries = self.manifest.len();
+                for path in paths {
+                    self.look_at_changed(path)?;
+                }
+            }
+        }
+        Ok(self.ended(scope))
+    }
+
     fn look_at_all(&mut self) -> Result<(), StoreError> {
         for folder in tracked::FOLDERS_OF_ROOTS {
             if let (Some(dir), Some(watched)) = (opened(self.home, folder.as_bytes())?, &mut self.watched) {
@@ -362,6 +388,9 @@ impl Look<'_> {
     /// Adds a piece of a file, or notes that it is read later if the batch has enough of them. Returns its hash.
     fn add_piece_of(&mut self, path: &[u8], number: usize, bytes: &[u8]) -> PieceHash {
         let sha256 = sha256_bytes(bytes);
+        if self.stores == Stores::Nothing {
+            return sha256;
+        }
         self.read += bytes.len();
         if self.read <= BATCH_BYTES + PIECE {
             self.add_piece(sha256, bytes);
@@ -373,6 +402,9 @@ impl Look<'_> {
     }
 
     fn add_piece(&mut self, sha256: PieceHash, bytes: &[u8]) {
+        if self.stores == Stores::Nothing {
+            return;
+        }
         if !self.manifest.needs(&sha256) && self.queued.insert(sha256) {
             self.batch.pieces.push(packed(sha256, bytes));
         }

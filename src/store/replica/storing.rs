@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex as StdMutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use uuid::Uuid;
 
@@ -314,8 +314,8 @@ impl Replica {
         Ok(())
     }
 
-    /// Writes the copy to the disk, and says so in it.
-    pub(super) async fn sync_copy(&self, home: &Home) -> Result<(), StoreError> {
+    /// Writes the copy to the disk, and says so in it. The database had all that was in it at a time.
+    pub(super) async fn sync_copy(&self, home: &Home, stored_at: SystemTime) -> Result<(), StoreError> {
         if self.usage == CacheUse::Import {
             return Ok(());
         }
@@ -325,6 +325,7 @@ impl Replica {
             let opened = home.root().open(".").map_err(doing())?;
             rustix::fs::syncfs(opened).map_err(|error| doing()(error.into()))?;
             marker.set_on_disk();
+            marker.set_given_up(stored_at);
             marker.write(home.root())
         })
         .await

@@ -16,12 +16,13 @@ const FILES: [&str; 9] = [
     "trusted.json",
 ];
 /// Folders that are kept with everything in them, but for [`LEFT_OUT`].
-const FOLDERS: [&str; 11] = [
+const FOLDERS: [&str; 12] = [
     "knowledge",
     "memory",
     "sessions",
     "skills",
     "storage/deleted_projects",
+    "storage/mcp",
     "storage/mcp-sign-ins",
     "storage/quarantine",
     "storage/trash",
