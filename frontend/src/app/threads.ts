@@ -38,21 +38,31 @@ function remember(id: string): void {
 /** Number of messages that are loaded first. The others follow when they are wanted. */
 const FIRST_PAGE = 200
 
+/**
+ * The load of each conversation that was begun last. Only that one is shown: an earlier one may be answered after it, with a
+ * history that lacks frames which have been applied since.
+ */
+const newestLoad = new Map<string, symbol>()
+
 /** Reads the newest part of the history, and all that is shown; resolves to the id of the last event it contains. */
 export async function loadThread(id: string): Promise<string | null> {
   remember(id)
+  const load = Symbol(id)
+  newestLoad.set(id, load)
   const shown = shownThread(useLive.getState().threads[id])
   updateThread(id, startLoading)
   const outbox = useLive.getState().outbox[id] ?? []
   try {
     const from = (shown && firstMessageOf(shown)) ?? undefined
     const history = await api.getHistory(id, { last: FIRST_PAGE, from })
+    if (newestLoad.get(id) !== load) return history.last_event_id
     updateThread(id, loaded => settle(loaded, history))
     // The history knows what was accepted before it was requested, even if a summary has replaced it.
     const known = outbox.flatMap(item => (item.state.kind === 'accepted' ? [item.key] : []))
     if (known.length > 0) editOutbox(id, list => list.filter(item => !known.includes(item.key)))
     return history.last_event_id
   } catch (error) {
+    if (newestLoad.get(id) !== load) return null
     const code = error instanceof ApiError ? error.code : 'error'
     updateThread(id, loaded => ({
       phase: 'failed',
