@@ -31,7 +31,7 @@ fn searches_others(settings: &Settings, session: Option<&Session>) -> bool {
     settings.rag_conversations && session.is_none_or(|session| session.project_id.is_none())
 }
 
-/// The passages for the question of a run.
+/// The passages that the model receives for the question of a run: none of them is weak.
 pub(super) struct Retrieved {
     memory: Vec<Hit>,
     recalled: Vec<RecalledPassage>,
@@ -42,6 +42,14 @@ impl Retrieved {
     fn new(memory: Vec<Hit>, recalled: Vec<RecalledPassage>) -> Self {
         let hits = memory.iter().cloned().chain(recalled.iter().map(hit_of)).collect();
         Self { memory, recalled, hits }
+    }
+
+    /// Removes the passages that hardly answer the question.
+    fn without_weak(self) -> Self {
+        let Self { mut memory, mut recalled, .. } = self;
+        memory.retain(|hit| !hit.weak);
+        recalled.retain(|passage| !passage.hit.weak);
+        Self::new(memory, recalled)
     }
 
     /// Returns it as what memory contributes to a request; it is not searched if there is nothing.
@@ -109,8 +117,10 @@ impl Run {
                 return Ok(Some(Retrieved::new(Vec::new(), Vec::new())));
             }
         };
-        let retrieved = Retrieved::new(memory.hits.clone(), recalled);
-        let search = Arc::new(Search { hits: retrieved.hits.clone(), ..memory });
+        let all = Retrieved::new(memory.hits.clone(), recalled);
+        let withheld = all.hits.iter().filter(|hit| hit.weak).count() as u32;
+        let search = Arc::new(Search { hits: all.hits.clone(), withheld, ..memory });
+        let retrieved = all.without_weak();
         let work_id = recorder.work_id().clone();
         self.keep_found(&work_id, &search).await;
         recorder.preview(Event::Retrieved { work_id, search }).await?;

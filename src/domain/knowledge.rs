@@ -243,7 +243,14 @@ pub struct Search {
     pub embedded: Embedded,
     /// Best first.
     pub hits: Vec<Hit>,
+    /// How many of the hits the model did not receive, because they are weak. 0 if the search was not made for a model.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub withheld: u32,
     /// The next best chunks.
     pub near_misses: Vec<NearMiss>,
     pub took_us: SearchTimings,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

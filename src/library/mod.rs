@@ -367,6 +367,7 @@ impl Library {
             model: view.store.as_ref().map(|store| store.model.clone()),
             embedded: view.embedded(),
             hits: found.hits,
+            withheld: 0,
             near_misses: found.near_misses,
             took_us: SearchTimings { embed, ..found.took },
         };

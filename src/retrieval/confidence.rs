@@ -19,6 +19,11 @@ const LEAST_CHUNKS: usize = 5_000;
 const COVERAGE_OFFSET: f64 = 0.1;
 /// An index of fewer chunks counts like one of this many.
 const FEWEST_CHUNKS: u32 = 10;
+/// From this many chunks on, the evidence of words counts as it was fitted. In a smaller index, fewer passages have some of a
+/// question's words by chance: see [`leniency`].
+const FULL_CHUNKS: f64 = 80.0;
+/// The same for scripts without spaces.
+const FULL_CHUNKS_UNSPACED: f64 = 11.0;
 /// The highest share of a word's weight that BM25 counts, reciprocally: its `k1 + 1`.
 const SATURATED: f64 = 2.2;
 
@@ -176,7 +181,8 @@ impl Assessment {
             (_, None) => &WORDS,
             (_, Some(_)) => &WORDS_AND_VECTORS,
         };
-        let words = coefficients.confidence(evidence, cosine.unwrap_or_default());
+        let words = coefficients.log_odds(evidence, cosine.unwrap_or_default());
+        let words = logistic(words + leniency(chunks, self.script));
         let least = if is_foreign { LEAST_COSINE_OTHER_SCRIPT } else { LEAST_COSINE };
         let least = least + COSINE_FOR_CHUNKS * (chunks.max(1) as f64).ln();
         let alone = cosine.map_or(0.0, |cosine| logistic(COSINE_ALONE * (cosine - least)));
@@ -185,20 +191,26 @@ impl Assessment {
 }
 
 impl Coefficients {
-    fn confidence(&self, evidence: &Evidence, cosine: f64) -> f64 {
+    fn log_odds(&self, evidence: &Evidence, cosine: f64) -> f64 {
         let missing = f64::from(evidence.missing_names) / f64::from(evidence.names.max(1));
-        logistic(
-            self.constant
-                + self.coverage * (evidence.coverage + COVERAGE_OFFSET).ln()
-                + self.weight * (SATURATED * evidence.weight).ln_1p()
-                + self.best * evidence.best
-                + self.nowhere * evidence.nowhere
-                + self.missing_names * missing
-                + self.characters * f64::from(u8::from(evidence.characters))
-                + self.chunks * f64::from(evidence.chunks.max(FEWEST_CHUNKS)).ln()
-                + self.cosine * cosine,
-        )
+        self.constant
+            + self.coverage * (evidence.coverage + COVERAGE_OFFSET).ln()
+            + self.weight * (SATURATED * evidence.weight).ln_1p()
+            + self.best * evidence.best
+            + self.nowhere * evidence.nowhere
+            + self.missing_names * missing
+            + self.characters * f64::from(u8::from(evidence.characters))
+            + self.chunks * f64::from(evidence.chunks.max(FEWEST_CHUNKS)).ln()
+            + self.cosine * cosine
     }
+}
+
+/// Returns what is added to the log-odds in a small index. A hit then is strong from `FLOOR × √(chunks / full)` of the fitted
+/// confidence on.
+fn leniency(chunks: usize, script: WritingSystem) -> f64 {
+    let full = if script == WritingSystem::Unspaced { FULL_CHUNKS_UNSPACED } else { FULL_CHUNKS };
+    let bound = FLOOR * (chunks.max(1) as f64 / full).sqrt().min(1.0);
+    ((1.0 - bound) / bound).ln()
 }
 
 fn logistic(x: f64) -> f64 {

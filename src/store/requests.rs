@@ -51,8 +51,17 @@ pub struct RequestPosition {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundWork {
     pub work: WorkId,
-    /// Number of hits of the search.
+    /// Number of hits that the model received.
     pub hits: usize,
+    /// Number of weak hits that it did not receive.
+    pub withheld: usize,
+}
+
+impl FoundWork {
+    fn new(work: &WorkId, search: &Search) -> Self {
+        let withheld = search.withheld as usize;
+        Self { work: work.clone(), hits: search.hits.len().saturating_sub(withheld), withheld }
+    }
 }
 
 /// Records for people: requests as they were sent, and what was retrieved. No decision depends on them, and they may be
@@ -145,7 +154,7 @@ impl Records {
         let dir = dir.open_dir(FOUND).map_err(StoreError::io(doing()))?;
         let mut bytes = serde_json::to_vec_pretty(search).expect("a search has string keys and finite numbers");
         bytes.push(b'\n');
-        let name = found_name(work, search.hits.len());
+        let name = found_name(&FoundWork::new(work, search));
         let bytes = self.home.seal().sign(MacKind::Request, &format!("{session}/{FOUND}/{name}"), bytes);
         write(&dir, &name, &bytes).map_err(StoreError::io(doing()))
     }
@@ -160,8 +169,7 @@ impl Records {
 
     /// Returns what was found for a work.
     pub fn found(&self, session: &SessionId, work: &WorkId) -> Option<Search> {
-        let hits = self.found_works(session).into_iter().find(|found| found.work == *work)?.hits;
-        let name = found_name(work, hits);
+        let name = found_name(&self.found_works(session).into_iter().find(|found| found.work == *work)?);
         let bytes = self.home.sessions_dir().read(format!("{FOLDER}/{session}/{FOUND}/{name}")).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
@@ -318,9 +326,10 @@ fn all_names(dir: &Dir) -> Vec<String> {
     entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
 }
 
-/// Returns the file name of a search. Ids of this home's works are plain names; ids from imported files can be anything, so
+/// Returns the file name of a search: `WORK.HITS.json`, or `WORK.HITS-WITHHELD.json` if hits were withheld. Ids of this home's works are plain names; ids from imported files can be anything, so
 /// they are encoded.
-fn found_name(work: &WorkId, hits: usize) -> String {
+fn found_name(FoundWork { work, hits, withheld }: &FoundWork) -> String {
+    let hits = if *withheld == 0 { hits.to_string() } else { format!("{hits}-{withheld}") };
     let hex = base16ct::lower::encode_string(work.as_str().as_bytes());
     let plain = work.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
     match plain && (1..=100).contains(&work.as_str().len()) {
@@ -331,7 +340,11 @@ fn found_name(work: &WorkId, hits: usize) -> String {
 
 fn work_of(name: &str) -> Option<FoundWork> {
     let (work, hits) = name.strip_suffix(".json")?.rsplit_once('.')?;
-    (!work.starts_with('~')).then(|| Some(FoundWork { work: WorkId::new(work), hits: hits.parse().ok()? })).flatten()
+    if work.starts_with('~') {
+        return None;
+    }
+    let (hits, withheld) = hits.split_once('-').unwrap_or((hits, "0"));
+    Some(FoundWork { work: WorkId::new(work), hits: hits.parse().ok()?, withheld: withheld.parse().ok()? })
 }
 
 fn size(dir: &Dir) -> u64 {
@@ -454,10 +467,13 @@ mod tests {
     #[test]
     fn search_record_stays_in_its_folder_for_any_id() {
         for odd in ["../../x", "", "a/b", "会话"] {
-            let name = found_name(&WorkId::new(odd), 2);
+            let name = found_name(&FoundWork { work: WorkId::new(odd), hits: 2, withheld: 0 });
             assert!(name.starts_with('~') && !name.contains('/'), "{name}");
         }
-        assert_eq!(work_of("w-1.12.json"), Some(FoundWork { work: WorkId::new("w-1"), hits: 12 }));
+        for (name, hits, withheld) in [("w-1.12.json", 12, 0), ("w-1.0-3.json", 0, 3)] {
+            let found = FoundWork { work: WorkId::new("w-1"), hits, withheld };
+            assert_eq!((found_name(&found).as_str(), work_of(name)), (name, Some(found)));
+        }
         assert_eq!(work_of(".part-1"), None);
     }
 }

@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::search::{memory_answer, place};
+use super::search::{PassageQuery, memory_answer, outcome, place, split_weak, weak_mark, with_weak, withheld_note};
 use super::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext, line, prepared};
 use crate::domain::defang::defang;
 use crate::domain::{Effect, MessagePosition, Role, Shown, Taint, ToolAnswer, ToolSpec, TranscriptKind};
@@ -40,7 +40,8 @@ enum SearchedIn {
 
 #[derive(Deserialize)]
 struct Arguments {
-    query: String,
+    #[serde(flatten)]
+    query: PassageQuery,
     #[serde(default, rename = "in")]
     within: SearchedIn,
     /// Whether results of tools and attached files are searched instead of what was said.
@@ -62,6 +63,7 @@ impl RecallTool {
                     "query": {"type": "string"},
                     "in": {"enum": ["memory", "conversations", "all"]},
                     "tool_results": {"type": "boolean"},
+                    "include_weak": {"type": "boolean"},
                 },
                 "required": ["query"],
             }),
@@ -80,10 +82,10 @@ impl RecallTool {
         }
     }
 
-    fn conversations_answer(&self, query: &str, kind: TranscriptKind) -> ToolAnswer {
+    fn conversations_answer(&self, query: &PassageQuery, kind: TranscriptKind) -> ToolAnswer {
         let library = self.conversations.of(kind);
-        let query = RecallQuery {
-            text: query,
+        let recall = RecallQuery {
+            text: &query.text,
             limit: DEFAULT_HITS,
             patience: PATIENCE,
             vector_weight: None,
@@ -91,8 +93,8 @@ impl RecallTool {
             untainted: false,
             only: None,
         };
-        match library.recall(&query) {
-            Ok(recalled) => recalled_answer(&recalled),
+        match library.recall(&recall) {
+            Ok(recalled) => recalled_answer(&recalled, query),
             Err(error) => ToolAnswer::failed(format!("The conversations could not be searched: {error}.")),
         }
     }
@@ -101,9 +103,11 @@ impl RecallTool {
 /// Joins the answers of two searches. One of them may have failed.
 fn both(memory: ToolAnswer, recalled: ToolAnswer) -> ToolAnswer {
     let text = format!("In memory/:\n{}\n\nIn conversations:\n{}", memory.text, recalled.text);
-    let hits = [&memory, &recalled].into_iter().filter_map(|answer| answer.data.get("hits")?.as_array()).flatten();
-    let data = json!({"query": recalled.data["query"], "hits": hits.collect::<Vec<_>>(), "weights": memory.data["weights"],
-        "terms": recalled.data["terms"]});
+    let rows = |name: &str| -> Vec<&Value> {
+        [&memory, &recalled].into_iter().filter_map(|answer| answer.data.get(name)?.as_array()).flatten().collect()
+    };
+    let data = json!({"query": recalled.data["query"], "hits": rows("hits"), "withheld": rows("withheld"),
+        "weights": memory.data["weights"], "terms": recalled.data["terms"]});
     let message = format!("memory: {}; conversations: {}", memory.message, recalled.message);
     let sources = memory.sources.into_iter().chain(recalled.sources).collect();
     let ok = memory.ok || recalled.ok;
@@ -111,7 +115,8 @@ fn both(memory: ToolAnswer, recalled: ToolAnswer) -> ToolAnswer {
     ToolAnswer { ok, sources, operation_code: memory.operation_code, ..answer }
 }
 
-fn recalled_answer(Recalled { search, passages, progress, unreadable }: &Recalled) -> ToolAnswer {
+fn recalled_answer(recalled: &Recalled, query: &PassageQuery) -> ToolAnswer {
+    let Recalled { search, passages, progress, unreadable } = recalled;
     let mut text = String::new();
     if progress.state == IndexState::Building {
         text.push_str("The index is still being built, so there may be more. ");
@@ -120,23 +125,25 @@ fn recalled_answer(Recalled { search, passages, progress, unreadable }: &Recalle
         let (are, them) = if *unreadable == 1 { (" is", "it") } else { ("s are", "them") };
         text.push_str(&format!("{unreadable} conversation{are} unreadable; tell the user if you need {them}. "));
     }
-    let hits: Vec<Value> = passages.iter().map(row).collect();
-    let data = json!({"query": search.query, "hits": hits, "weights": search.weights, "terms": search.terms,
-        "unreadable": unreadable});
-    if passages.is_empty() {
-        text.push_str("No conversation matches. Try other words, or say that it was not said there.");
-        return ToolAnswer::done("nothing found", &text).with_data(data).with_code(&search.query);
+    let (given, withheld) = split_weak(passages, |passage| passage.hit.weak, query.include_weak);
+    let rows = |passages: &[&RecalledPassage]| passages.iter().copied().map(row).collect::<Vec<_>>();
+    let data = json!({"query": search.query, "hits": rows(&given), "withheld": rows(&withheld),
+        "weights": search.weights, "terms": search.terms, "unreadable": unreadable});
+    match given.is_empty() {
+        true => text.push_str("No conversation matches. Try other words, or say that it was not said there. "),
+        false => text.push_str("What was said in past conversations, with the words quoted:\n"),
     }
-    text.push_str("What was said in past conversations, with the words quoted:\n");
-    for (number, passage) in passages.iter().enumerate() {
-        text.push_str(&format!("\n[{}] {}\n{}\n", number + 1, one_line(&passage.title), quoted(passage)));
+    for (number, passage) in given.iter().enumerate() {
+        let (title, weak, words) = (one_line(&passage.title), weak_mark(&passage.hit), quoted(passage));
+        text.push_str(&format!("\n[{}] {title}{weak}\n{words}\n", number + 1));
     }
+    if !given.is_empty() && !withheld.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(&withheld_note(withheld.len()));
     let mut sources = Vec::new();
-    passages.iter().flat_map(|passage| &passage.taint).for_each(|source| Taint::add(&mut sources, source));
-    let message = match passages.len() {
-        1 => "1 passage found".to_owned(),
-        count => format!("{count} passages found"),
-    };
+    given.iter().flat_map(|passage| &passage.taint).for_each(|source| Taint::add(&mut sources, source));
+    let message = outcome(given.len(), withheld.len());
     let answer = ToolAnswer::done(message, text.trim_end()).with_data(data).with_code(&search.query);
     ToolAnswer { sources, ..answer }
 }
@@ -214,14 +221,15 @@ impl PreparedCall for PreparedRecall {
 
     fn shown(&self) -> Shown {
         let Arguments { query, within, tool_results } = &*self.arguments;
+        let PassageQuery { text, include_weak } = query;
         let within = match (within, tool_results) {
-            (SearchedIn::Memory, _) => return line(query),
+            (SearchedIn::Memory, _) => return line(&with_weak(text, *include_weak)),
             (SearchedIn::Conversations, false) => "conversations",
             (SearchedIn::Conversations, true) => "results of tools in conversations",
             (SearchedIn::All, false) => "memory and conversations",
             (SearchedIn::All, true) => "memory and results of tools in conversations",
         };
-        line(&format!("{query}\n(in {within})"))
+        line(&with_weak(&format!("{text}\n(in {within})"), *include_weak))
     }
 
     fn run<'a>(&'a self, _: RunOptions<'a>) -> BoxFuture<'a, Result<ToolAnswer, EndRun>> {

@@ -11,7 +11,10 @@ type Schemas = components['schemas']
 export const testsOf = (folder: SearchFolder): FileRef => FileRef.of(folder, 'tests.jsonl')
 
 /** A hit in a tool's result, without its text: the model has read that in the output. */
-export type Place = Pick<Schemas['Hit'], 'source' | 'heading' | 'lines' | 'range' | 'score' | 'how'> & {
+export type Place = Pick<
+  Schemas['Hit'],
+  'source' | 'heading' | 'lines' | 'range' | 'score' | 'weak' | 'how'
+> & {
   /** Of a hit in a conversation. */
   session_id?: string
   title?: string
@@ -22,6 +25,8 @@ export type Place = Pick<Schemas['Hit'], 'source' | 'heading' | 'lines' | 'range
 export interface SearchData {
   query: string
   hits: Place[]
+  /** Weak hits that the model did not receive. */
+  withheld?: Place[] | null
   weights?: Schemas['Weights'] | null
   near_misses?: (Omit<Schemas['NearMiss'], 'hit'> & { hit: Place })[] | null
 }

@@ -2986,7 +2986,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns what RAG mode retrieved for a work, as the model received it. */
+        /** Returns what RAG mode retrieved for a work. The model received it as it is here, without the weak hits if `withheld` counts any. */
         get: operations["retrieval_retrieved"];
         put?: never;
         post?: never;
@@ -7244,6 +7244,8 @@ export interface components {
              * @description 0 to 1; comparable only within one answer. 0 for a note that was found by its tags only.
              */
             score: number;
+            /** @description Whether it hardly answers the question. */
+            weak: boolean;
             how?: components["schemas"]["ScoreExplanation"] | null;
             /** @description Of a note. */
             tags: string[];
@@ -7726,6 +7728,8 @@ export interface components {
             work_id: string;
             /** @description Number of passages that the model received. */
             hits: number;
+            /** @description Number of weak passages that it did not receive. */
+            withheld: number;
         };
         RewindRequest: {
             /** @description Id of a message of the person. It and all following messages are put aside as a branch. */
@@ -7804,6 +7808,11 @@ export interface components {
             embedded: components["schemas"]["Embedded"];
             /** @description Best first. */
             hits: components["schemas"]["Hit"][];
+            /**
+             * Format: int32
+             * @description How many of the hits the model did not receive, because they are weak. 0 if the search was not made for a model.
+             */
+            withheld?: number;
             /** @description The next best chunks. */
             near_misses: components["schemas"]["NearMiss"][];
             took_us: components["schemas"]["SearchTimings"];

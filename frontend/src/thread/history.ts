@@ -170,11 +170,12 @@ export function withEarlier(thread: Thread, page: History, before: string): Thre
 
 /** Puts the retrieved passages first in their answer. */
 function addRetrieved(entries: Entry[], history: History): void {
-  const hits = new Map((history.retrieved ?? []).map(work => [work.work_id, work.hits]))
+  const works = new Map((history.retrieved ?? []).map(work => [work.work_id, work]))
   for (const [i, entry] of entries.entries()) {
-    const found = entry.kind === 'assistant' ? hits.get(entry.workId) : undefined
+    const found = entry.kind === 'assistant' ? works.get(entry.workId) : undefined
     if (entry.kind !== 'assistant' || found === undefined) continue
-    const card: Segment = { kind: 'retrieved', sessionId: history.session_id, hits: found }
+    const { hits, withheld } = found
+    const card: Segment = { kind: 'retrieved', sessionId: history.session_id, hits, withheld }
     entries[i] = { ...entry, segments: [card, ...entry.segments] }
   }
 }

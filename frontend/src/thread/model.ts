@@ -63,7 +63,7 @@ export interface Step {
 export type Segment =
   | { kind: 'retrieval'; query: string; hits: Hit[]; search: Search }
   /** The same, as the server keeps it: the passages are loaded on demand. */
-  | { kind: 'retrieved'; sessionId: string; hits: number }
+  | { kind: 'retrieved'; sessionId: string; hits: number; withheld: number }
   | { kind: 'thinking'; text: string }
   | { kind: 'text'; text: string }
   | { kind: 'tools'; steps: Step[] }

@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest'
 import type { Hit } from '@/api/types'
 import { RetrievalCard } from '@/features/chat/RetrievalCard'
 import { rendererOfTool } from '@/features/chat/tools'
-import { isWeak } from '@/features/retrieval/weak'
 import type { Step } from '@/thread/model'
 import { hit, how, search } from '../unit/searches'
 
@@ -36,15 +35,18 @@ describe('the card of passages', () => {
     expect(none.container.innerHTML).toBe('')
   })
 
-  it('folds weak matches, and marks the words of the question', async () => {
+  it('folds each weak match, and marks the words of the question', async () => {
     const { hits, ...note } = search()
-    const weak = hit('knowledge/far.md', [1, 2], how(9, null, 0.2))
+    const weak = { ...hit('knowledge/far.md', [1, 2], how(9, null, 0.2)), weak: true }
     const near = { ...(hits[0] as Hit), text: 'The keys are here.' }
-    render(<RetrievalCard id="weak" query={note.query} hits={[near, weak]} search={{ ...note, hits: [] }} />)
-    fireEvent.click(screen.getByText('2 passages retrieved'))
+    const withheld = { ...note, hits: [], withheld: 1 }
+    render(<RetrievalCard id="weak" query={note.query} hits={[near, weak]} search={withheld} />)
+    fireEvent.click(screen.getByText('1 passage retrieved, 1 weak match withheld'))
     expect((await screen.findByText('keys')).localName).toBe('mark')
-    expect(screen.queryByRole('link', { name: /far\.md/ })).toBeNull()
-    await userEvent.click(screen.getByText('1 weak match'))
+    screen.getByText('This weak match probably doesn’t answer the question, so the model didn’t receive it.')
+    expect(screen.queryByText(weak.text)).toBeNull()
+    await userEvent.click(screen.getByText('weak'))
+    expect(screen.getByText(weak.text)).toBeTruthy()
     expect(screen.getByRole('link', { name: /far\.md/ })).toBeTruthy()
   })
 
@@ -58,22 +60,19 @@ describe('the card of passages', () => {
     expect(await screen.findByRole('link', { name: new RegExp(source) })).toBeTruthy()
   })
 
-  it('says that all matches are weak, and does not fold them', async () => {
+  it('says whether weak matches were withheld', async () => {
     const { hits: _, ...note } = search()
-    const weak = hit('knowledge/far.md', [1, 2], how(9, null, 0.2))
-    render(<RetrievalCard id="all weak" query={note.query} hits={[weak]} search={{ ...note, hits: [] }} />)
+    const weak = { ...hit('knowledge/far.md', [1, 2], how(9, null, 0.2)), weak: true }
+    const received = render(
+      <RetrievalCard id="received" query="x" hits={[weak]} search={{ ...note, hits: [] }} />,
+    )
     await userEvent.click(screen.getByText('No good match, 1 weak match retrieved'))
-    expect(await screen.findByRole('link', { name: /far\.md/ })).toBeTruthy()
-    await userEvent.click(screen.getByText('1 weak match'))
-    expect(screen.queryByRole('link', { name: /far\.md/ })).toBeNull()
-  })
-
-  it('a match is weak only without a word and far in meaning', () => {
-    expect(isWeak(how(1, 0.1, 0))).toBe(false)
-    expect(isWeak(how(1, null, 0.5))).toBe(false)
-    expect(isWeak(how(1, null, 0.49))).toBe(true)
-    expect(isWeak({ ...how(1, null, 0.1), late: { score: 1, share: 0.8, weight: 0.5 } })).toBe(false)
-    expect(isWeak(null)).toBe(false)
+    expect(await screen.findByText('This weak match probably doesn’t answer the question.')).toBeTruthy()
+    received.unmount()
+    render(
+      <RetrievalCard id="withheld" query="x" hits={[weak]} search={{ ...note, hits: [], withheld: 1 }} />,
+    )
+    expect(screen.getByText('No good match, 1 weak match withheld')).toBeTruthy()
   })
 
   it('shows where each passage is', async () => {

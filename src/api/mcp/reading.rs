@@ -11,7 +11,7 @@ use super::tools;
 use crate::api::error::ApiError;
 use crate::api::retrieval::library::library_error;
 use crate::api::security::caller::Caller;
-use crate::domain::{Message, Place, Role, SessionId};
+use crate::domain::{Hit, Message, Place, Role, SessionId};
 use crate::engine::blocking;
 use crate::library::SearchOptions;
 
@@ -27,6 +27,9 @@ const MAX_CONTENT: usize = 50_000;
 struct SearchArguments {
     query: String,
     k: Option<usize>,
+    /// Whether hits that hardly answer are returned, too.
+    #[serde(default)]
+    include_weak: bool,
 }
 
 #[derive(Deserialize)]
@@ -101,7 +104,7 @@ pub async fn call(caller: &Caller, request: CallToolRequestParams) -> Result<Cal
 }
 
 async fn search(caller: &Caller, tool: &str, arguments: SearchArguments) -> Result<Value, Failure> {
-    let SearchArguments { query, k } = arguments;
+    let SearchArguments { query, k, include_weak } = arguments;
     if query.trim().is_empty() {
         return Err("query is empty; say what to look for".to_owned().into());
     }
@@ -109,12 +112,13 @@ async fn search(caller: &Caller, tool: &str, arguments: SearchArguments) -> Resu
     let library = if tool == tools::SEARCH_MEMORY { tenant.memory.clone() } else { tenant.knowledge.clone() };
     let options = SearchOptions::best(k.unwrap_or(DEFAULT_HITS).clamp(1, MAX_HITS));
     let found = blocking(move || Ok(library.search(&query, options))).await?.map_err(library_error)?;
-    let hits = found.hits.iter().map(|hit| {
+    let (given, withheld): (Vec<&Hit>, Vec<&Hit>) = found.hits.iter().partition(|hit| include_weak || !hit.weak);
+    let hits = given.into_iter().map(|hit| {
         let mut value = serde_json::to_value(hit).unwrap_or_default();
         value["place"] = hit.place().into();
         value
     });
-    Ok(json!({"hits": hits.collect::<Vec<_>>()}))
+    Ok(json!({"hits": hits.collect::<Vec<_>>(), "withheld": withheld.len()}))
 }
 
 async fn read_file(caller: &Caller, arguments: FileArguments) -> Result<Value, Failure> {

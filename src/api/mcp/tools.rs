@@ -115,11 +115,18 @@ fn searching() -> Value {
     json!({
         "query": {"type": "string", "description": "What to look for, as a question or words."},
         "k": {"type": "integer", "minimum": 1, "maximum": 50, "description": "Number of passages; 5 if absent."},
+        "include_weak": {"type": "boolean", "description": "Whether passages that probably do not answer are returned, too."},
     })
 }
 
 fn hits() -> Arc<JsonObject> {
-    list_of("hits", &["place", "text", "score"])
+    output(
+        json!({
+            "hits": {"type": "array", "items": {"type": "object", "required": ["place", "text", "score"]}},
+            "withheld": {"type": "integer", "description": "Number of weak passages that are left out."},
+        }),
+        &["hits", "withheld"],
+    )
 }
 
 /// Returns the schema of an object with one list, whose items have at least these fields.

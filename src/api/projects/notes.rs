@@ -52,6 +52,8 @@ pub struct ProjectPassage {
     text: String,
     /// 0 to 1; comparable only within one answer. 0 for a note that was found by its tags only.
     score: f64,
+    /// Whether it hardly answers the question.
+    weak: bool,
     /// Why it was found; absent for a note that was found by its tags only.
     how: Option<ScoreExplanation>,
     /// Of a note.
@@ -132,6 +134,7 @@ fn passage(FoundPassage { hit, path, title, tags, linked_from, links_to }: Found
         lines: hit.lines,
         text: hit.text,
         score: hit.score,
+        weak: hit.weak,
         how: hit.how,
         tags,
         linked_from: linked_from.0,

@@ -17,7 +17,7 @@ use crate::prompt::pictures::are_from_tools;
 use crate::prompt::sent::{content, put_together};
 use crate::prompt::system::CLIENT_LABEL;
 use crate::prompt::tokens::of_message;
-use crate::store::{Home, StoreError};
+use crate::store::{FoundWork, Home, StoreError};
 
 #[derive(Deserialize, utoipa::IntoParams)]
 pub struct RequestsQuery {
@@ -159,7 +159,7 @@ pub async fn request(caller: Caller, Path((id, name)): Path<(String, String)>) -
     Ok(Json(detail))
 }
 
-/// Returns what RAG mode retrieved for a work, as the model received it.
+/// Returns what RAG mode retrieved for a work. The model received it as it is here, without the weak hits if `withheld` counts any.
 #[utoipa::path(get, path = "/api/sessions/{id}/works/{work_id}/retrieved", tag = "retrieval",
     params(("id" = String, Path), ("work_id" = String, Path)),
     responses((status = 200, body = Search), (status = 404, body = ErrorBody)))]
@@ -180,6 +180,8 @@ pub struct RetrievedWork {
     work_id: String,
     /// Number of passages that the model received.
     hits: usize,
+    /// Number of weak passages that it did not receive.
+    withheld: usize,
 }
 
 impl RetrievedWork {
@@ -191,7 +193,8 @@ impl RetrievedWork {
 /// Returns the works of a session for which a search of memory is stored.
 pub(in crate::api) fn retrieved_works(home: &Home, id: &SessionId) -> Vec<RetrievedWork> {
     let works = home.records().found_works(id).into_iter();
-    works.map(|found| RetrievedWork { work_id: found.work.to_string(), hits: found.hits }).collect()
+    let row = |FoundWork { work, hits, withheld }| RetrievedWork { work_id: work.to_string(), hits, withheld };
+    works.map(row).collect()
 }
 
 fn summary(name: &str, request: &SentRequest) -> SentSummary {

@@ -6,8 +6,7 @@ import { onDemand } from '@/components/onDemand'
 import { Disclosure } from '@/components/ui/Disclosure'
 import { QueryError } from '@/components/ui/QueryError'
 import { Pending, Skeleton } from '@/components/ui/Skeleton'
-import { isWeak } from '@/features/retrieval/weak'
-import { useT } from '@/lib/i18n'
+import { type Translate, useT } from '@/lib/i18n'
 import { isSearchFolder } from '@/lib/roots'
 import { useFold } from '@/stores/folds'
 
@@ -28,8 +27,14 @@ export function RetrievalCard({ id, query, hits, search }: Props) {
   const n = hits.length
   const near = search.near_misses.length
   if (n === 0 && near === 0) return null
-  const weak = hits.every(({ how }) => isWeak(how))
-  const words = n === 0 ? t('retrievedNone', { n: near }) : t(weak ? 'retrievedWeak' : 'retrieved', { n })
+  const withheld = search.withheld ?? 0
+  const weak = hits.every(hit => hit.weak) && withheld === 0
+  const words =
+    n === 0
+      ? t('retrievedNone', { n: near })
+      : weak
+        ? t('retrievedWeak', { n })
+        : receivedWords(n - withheld, withheld, t)
   return (
     <Card words={words} open={open} onToggle={setOpen}>
       <Passages id={id} query={query} hits={hits} search={search} />
@@ -41,17 +46,20 @@ interface KeptProps {
   id: string
   sessionId: string
   workId: string
+  /** Number of passages that the model received. */
   hits: number
+  /** Number of weak ones that it did not receive. */
+  withheld: number
 }
 
 /** The same from the server's record, loaded when the card is opened: an old conversation may have many. */
-export function RetrievedCard({ id, sessionId, workId, hits }: KeptProps) {
+export function RetrievedCard({ id, sessionId, workId, hits, withheld }: KeptProps) {
   const t = useT()
   const [open, setOpen] = useFold(`${id}:kept`, false)
   const kept = useRetrieved(sessionId, workId, open)
-  if (hits === 0) return null
+  if (hits + withheld === 0) return null
   return (
-    <Card words={t('retrieved', { n: hits })} open={open} onToggle={setOpen}>
+    <Card words={receivedWords(hits, withheld, t)} open={open} onToggle={setOpen}>
       {kept.data ? (
         <Passages id={id} query={kept.data.query} hits={kept.data.hits} search={kept.data} />
       ) : kept.error ? (
@@ -70,11 +78,17 @@ function Passages({ id, query, hits, search }: Props) {
       query={query}
       folder={isSearchFolder(search.folder) ? search.folder : null}
       hits={hits}
+      withheld={(search.withheld ?? 0) > 0}
       weights={search.weights}
       misses={search.near_misses}
       took={search.took_us}
     />
   )
+}
+
+function receivedWords(n: number, withheld: number, t: Translate): string {
+  if (withheld === 0) return t('retrieved', { n })
+  return n === 0 ? t('retrievedWithheld', { n: withheld }) : t('retrievedSome', { n, weak: withheld })
 }
 
 interface CardProps {

@@ -1,10 +1,13 @@
 import { Link2 } from 'lucide-react'
+import { useState } from 'react'
 import { useFoundPassages } from '@/api/projectQueries'
 import type { FoundPassages as Found, ProjectPassage } from '@/api/types'
 import { MarkedText } from '@/components/MarkedText'
+import { Disclosure } from '@/components/ui/Disclosure'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'
 import { excerptOf, readable } from '@/features/notes/text'
+import { WeakBadge } from '@/features/retrieval/WeakBadge'
 import { type Translate, useT } from '@/lib/i18n'
 import '@/lib/later'
 import { markWords, wordsOf } from '@/lib/needle'
@@ -37,7 +40,11 @@ export default function FoundPassages({ root, text }: Props) {
       <ul className="space-y-1">
         {data.results.map((passage, i) => (
           <li key={`${passage.path}:${passage.lines?.[0] ?? i}`}>
-            <Passage root={root} passage={passage} words={words} />
+            {passage.weak ? (
+              <WeakPassage root={root} passage={passage} words={words} />
+            ) : (
+              <Passage root={root} passage={passage} words={words} />
+            )}
           </li>
         ))}
       </ul>
@@ -51,11 +58,42 @@ interface PassageProps {
   words: readonly string[]
 }
 
+/** A passage that probably does not answer the question: one line until it is opened. */
+function WeakPassage(props: PassageProps) {
+  const t = useT()
+  const [open, setOpen] = useState(false)
+  const place = placeOf(props.passage)
+  return (
+    <Disclosure
+      open={open}
+      onToggle={setOpen}
+      className="rounded-md border border-dashed"
+      summaryClass="rounded-md px-1 py-1 text-small"
+      summary={
+        <span className="flex min-w-0 flex-1 items-baseline gap-2">
+          <span className="min-w-0 truncate" title={place}>
+            {place}
+          </span>
+          <WeakBadge />
+        </span>
+      }
+    >
+      <p className="px-1 text-small text-warn">{t('weakHint')}</p>
+      <Passage {...props} />
+    </Disclosure>
+  )
+}
+
+function placeOf({ path, lines }: ProjectPassage): string {
+  const [first, last] = lines ?? [null, null]
+  return first === null ? path : `${path}:${first === last ? first : `${first}-${last}`}`
+}
+
 function Passage({ root, passage, words }: PassageProps) {
   const t = useT()
   const { path, lines, heading, title, linked_from_count: linked } = passage
   const [first, last] = lines ?? [null, null]
-  const place = first === null ? path : `${path}:${first === last ? first : `${first}-${last}`}`
+  const place = placeOf(passage)
   const below = heading ?? title
   return (
     <button

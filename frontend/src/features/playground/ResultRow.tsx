@@ -4,6 +4,7 @@ import { Bar } from '@/components/ui/Bar'
 import { Button } from '@/components/ui/Button'
 import { Marked } from '@/features/retrieval/Marked'
 import { fromFirstTerm } from '@/features/retrieval/markTerms'
+import { WeakBadge } from '@/features/retrieval/WeakBadge'
 import Why from '@/features/retrieval/Why'
 import { missWords, placeText, points } from '@/features/retrieval/words'
 import { cn } from '@/lib/cn'
@@ -17,6 +18,8 @@ interface Props {
   terms: string[]
   detail: string
   selected: boolean
+  /** The whole passage and its scores are shown. A weak one is one line until a person opens it. */
+  open: boolean
   onSelect: () => void
   onShow: (() => void) | null
   onEdit: () => void
@@ -24,16 +27,17 @@ interface Props {
   children: ReactNode
 }
 
-/** A candidate; the selected one is expanded. */
+/** A candidate; the open one is expanded. */
 export function ResultRow(props: Props) {
-  const { candidate, foreign, moved, terms, detail, selected, onSelect, onShow, onEdit, children } = props
+  const { candidate, foreign, moved, terms, detail, selected, open, onSelect, onShow, onEdit, children } =
+    props
   const t = useT()
   const { key, hit, rank, score, weight, miss } = candidate
   return (
     <li data-row={key} className={cn('rounded-md', selected && 'bg-sel')}>
       <button
         type="button"
-        aria-expanded={selected}
+        aria-expanded={open}
         onClick={onSelect}
         className="block w-full rounded-md px-2 py-1.5 text-start hover:bg-hover"
       >
@@ -48,26 +52,30 @@ export function ResultRow(props: Props) {
             </span>
             {hit.heading && <span className="text-fg-2"> {hit.heading}</span>}
           </span>
+          {hit.weak && <WeakBadge />}
           <span className="shrink-0 font-semibold tabular-nums">{points(score)}</span>
         </span>
         <span className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-0.5 ps-11 text-fg-3 text-meta tabular-nums">
           <Legs candidate={candidate} />
         </span>
-        <span
-          className={cn(
-            'mt-0.5 ms-11 text-fg-2 text-small [overflow-wrap:anywhere]',
-            selected ? 'line-clamp-6' : 'line-clamp-2',
-          )}
-        >
-          <Marked text={selected ? hit.text : fromFirstTerm(hit.text, terms)} terms={terms} />
-        </span>
+        {hit.weak && open && <span className="ms-11 block text-small text-warn">{t('weakHint')}</span>}
+        {(open || !hit.weak) && (
+          <span
+            className={cn(
+              'mt-0.5 ms-11 text-fg-2 text-small [overflow-wrap:anywhere]',
+              open ? 'line-clamp-6' : 'line-clamp-2',
+            )}
+          >
+            <Marked text={open ? hit.text : fromFirstTerm(hit.text, terms)} terms={terms} />
+          </span>
+        )}
         {miss && (
           <span className="ms-11 block text-fg-3 text-meta">
             {missWords({ ...hit, score }, miss.reason, detail, t)} · {t('behind', { n: points(miss.behind) })}
           </span>
         )}
       </button>
-      {selected && (
+      {open && (
         <div className="space-y-2 px-2 pt-1 pb-2 sm:ps-13">
           {hit.how && (
             <Why how={{ ...hit.how, rank, vector_weight: weight }} score={score} foreign={foreign} />

@@ -14,6 +14,8 @@ interface Props {
   moved: boolean
   terms: string[]
   current: string | null
+  /** The passage that a person has selected; the current one may be the first. */
+  picked: string | null
   onSelect: (key: string) => void
   /** Null if the passage is already shown beside the list. */
   onShow: (() => void) | null
@@ -26,7 +28,8 @@ interface Props {
 
 /** Every candidate in order: first those that are handed on, then the near misses. */
 export function Results(props: Props) {
-  const { ref, ranked, weights, moved, terms, current, onSelect, onShow, onEdit, actionOf, details } = props
+  const { ref, ranked, weights, moved, terms, current, picked, onSelect, onShow, onEdit, actionOf, details } =
+    props
   const t = useT()
   const list = useRef<HTMLOListElement>(null)
   useImperativeHandle(ref, () => list.current as HTMLOListElement)
@@ -60,6 +63,7 @@ export function Results(props: Props) {
           terms={terms}
           detail={details.get(candidate.hit) ?? ''}
           selected={candidate.key === current}
+          open={candidate.key === current && (!candidate.hit.weak || candidate.key === picked)}
           onSelect={() => onSelect(candidate.key)}
           onShow={onShow}
           onEdit={() => onEdit(candidate.hit)}

@@ -101,6 +101,7 @@ export function SearchTab({ trial, onChange, files }: Props) {
             moved={weight !== search.weights.vector}
             terms={terms}
             current={current?.key ?? null}
+            picked={selected}
             onSelect={setSelected}
             onShow={beside ? null : showChunks}
             onEdit={found => void openPassage({ path: found.source, lines: found.lines ?? null })}

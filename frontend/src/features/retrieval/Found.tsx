@@ -1,17 +1,15 @@
 import { SlidersHorizontal } from 'lucide-react'
 import { Link } from 'wouter'
 import type { Took, Weights } from '@/api/types'
-import { Disclosure } from '@/components/ui/Disclosure'
 import { fixed } from '@/lib/format'
 import { type Translate, useT } from '@/lib/i18n'
 import { messageOf } from '@/lib/messageCitation'
 import type { SearchFolder } from '@/lib/roots'
 import '@/lib/later'
-import { useFold } from '@/stores/folds'
 import { playgroundHref } from './address'
 import { type AnyHit, HitItem } from './HitItem'
 import { type Miss, NearMisses } from './NearMisses'
-import { isWeak } from './weak'
+import { WeakHits } from './WeakHits'
 import { weightWords } from './words'
 
 interface Props {
@@ -20,22 +18,23 @@ interface Props {
   /** Null for a folder that this page does not know. */
   folder: SearchFolder | null
   hits: AnyHit[]
+  /** The model did not receive the weak ones. */
+  withheld: boolean
   weights: Weights | null
   misses: Miss[]
   took: Took | null
 }
 
 /** The hits and near misses of a search in a conversation, with a link to the playground. */
-export default function Found({ id, query, folder, hits, weights, misses, took }: Props) {
+export default function Found({ id, query, folder, hits, withheld, weights, misses, took }: Props) {
   const t = useT()
-  const good = hits.filter(({ how }) => !isWeak(how))
-  const weak = hits.filter(({ how }) => isWeak(how))
+  const weak = hits.filter(hit => hit.weak)
   // The playground searches files only.
   const recalled = hits.length > 0 && hits.every(({ source }) => messageOf(source) !== null)
   return (
     <>
-      <Hits id={id} hits={good} weights={weights} />
-      <WeakHits id={`${id}:weak`} hits={weak} weights={weights} alone={good.length === 0} />
+      <Hits id={id} hits={hits.filter(hit => !hit.weak)} weights={weights} />
+      <WeakHits id={`${id}:weak`} hits={weak} weights={weights} withheld={withheld} />
       <NearMisses id={id} misses={misses} alone={hits.length === 0} />
       <p className="flex flex-wrap items-center gap-x-2 px-1 text-fg-3 text-meta">
         <span className="min-w-0 flex-1">{footnote(weights, took, t)}</span>
@@ -63,24 +62,6 @@ function Hits({ id, hits, weights }: HitsProps) {
         <HitItem key={i} id={`${id}:${i}`} hit={hit} weights={weights} />
       ))}
     </ul>
-  )
-}
-
-/** Passages that were handed on, but hardly answer the question. Folded unless there is nothing better. */
-function WeakHits({ alone, ...props }: HitsProps & { alone: boolean }) {
-  const t = useT()
-  const [open, setOpen] = useFold(props.id, alone)
-  const n = props.hits.length
-  if (n === 0) return null
-  return (
-    <Disclosure
-      open={open}
-      onToggle={setOpen}
-      summaryClass="w-fit rounded-md px-1 py-0.5 text-small pointer-coarse:py-2"
-      summary={<span title={t('weakHint')}>{t('weakMatches', { n })}</span>}
-    >
-      <Hits {...props} />
-    </Disclosure>
   )
 }
 

@@ -22,8 +22,17 @@ interface Props {
   weights: Weights | null
 }
 
-/** A hit in a conversation: its place, its text, and on demand why it was found. */
-export function HitItem({ id, hit, weights }: Props) {
+/** A hit in a conversation. */
+export function HitItem(props: Props) {
+  return (
+    <li className="rounded-md border border-rag-line bg-card px-2.5 py-1.5 text-fg">
+      <HitBody {...props} />
+    </li>
+  )
+}
+
+/** The place of a hit, its text, and on demand why it was found. */
+export function HitBody({ id, hit, weights }: Props) {
   const t = useT()
   const [open, setOpen] = useFold(`${id}:why`, false)
   const message = messageOf(hit.source)
@@ -31,7 +40,7 @@ export function HitItem({ id, hit, weights }: Props) {
   const link = 'max-w-full text-rag tabular-nums underline underline-offset-2 [overflow-wrap:anywhere]'
   const terms = hit.how?.lexical?.terms.map(({ term }) => term) ?? []
   return (
-    <li className="rounded-md border border-rag-line bg-card px-2.5 py-1.5 text-fg">
+    <>
       <div className="flex items-baseline gap-x-2 text-[12px]">
         <span className="flex min-w-0 flex-1 flex-wrap gap-x-2">
           {message ? (
@@ -75,6 +84,6 @@ export function HitItem({ id, hit, weights }: Props) {
           </div>
         </Disclosure>
       )}
-    </li>
+    </>
   )
 }

@@ -8,6 +8,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 export function searchDataOf(step: Step): SearchData | null {
   const data = isObject(step.result) ? step.result.data : null
   if (!isObject(data) || !Array.isArray(data.hits)) return null
-  const whole = data.hits.every(hit => isObject(hit) && typeof hit.source === 'string')
+  const withheld = Array.isArray(data.withheld) ? data.withheld : []
+  const whole = [...data.hits, ...withheld].every(hit => isObject(hit) && typeof hit.source === 'string')
   return whole ? (data as unknown as SearchData) : null
 }

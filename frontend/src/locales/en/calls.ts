@@ -88,8 +88,9 @@ export const calls = {
   zoomIn: 'Zoom in',
   zoomOut: 'Zoom out',
   zoomFit: 'Fit',
-  weakMatches: '{n} weak {n|match|matches}',
-  weakHint: 'No word in common with the question, and little in common in meaning.',
+  weakFound: '{n|This weak match|These {n} weak matches} probably {n|doesn’t|don’t} answer the question.',
+  weakWithheld:
+    '{n|This weak match|These {n} weak matches} probably {n|doesn’t|don’t} answer the question, so the model didn’t receive {n|it|them}.',
   previewAlt: 'Preview',
   diagram: 'Diagram',
   diagramWrong: 'The diagram can’t be drawn: {reason}',

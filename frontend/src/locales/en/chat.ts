@@ -57,6 +57,8 @@ export const chat = {
   output: 'Output',
   retrieved: '{n} {n|passage|passages} retrieved',
   retrievedWeak: 'No good match, {n} weak {n|match|matches} retrieved',
+  retrievedSome: '{n} {n|passage|passages} retrieved, {weak} weak {weak|match|matches} withheld',
+  retrievedWithheld: 'No good match, {n} weak {n|match|matches} withheld',
   retrievedNone: 'No passage retrieved, {n} near {n|miss|misses}',
   lines: 'lines {a}–{b}',
   line: 'line {a}',

@@ -2,6 +2,8 @@
 export const retrieval = {
   passages: 'Passages',
   why: 'Details',
+  weak: 'weak',
+  weakHint: 'This passage probably doesn’t answer the question.',
   legWords: 'Keyword',
   legMeaning: 'Semantic',
   legPieces: 'Token match',

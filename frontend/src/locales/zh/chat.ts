@@ -58,6 +58,8 @@ export const chat: Record<keyof typeof en, string> = {
   output: '输出',
   retrieved: '检索到 {n} 个片段',
   retrievedWeak: '没有理想的匹配，检索到 {n} 个弱匹配',
+  retrievedSome: '检索到 {n} 个片段，未提供 {weak} 个弱匹配',
+  retrievedWithheld: '没有理想的匹配，未提供 {n} 个弱匹配',
   retrievedNone: '未检索到片段，{n} 个片段接近入选',
   lines: '第 {a}–{b} 行',
   line: '第 {a} 行',

@@ -3,6 +3,8 @@ import type { retrieval as en } from '../en/retrieval'
 export const retrieval: Record<keyof typeof en, string> = {
   passages: '片段',
   why: '详情',
+  weak: '弱匹配',
+  weakHint: '这个片段很可能没有回答这个问题。',
   legWords: '关键词',
   legMeaning: '语义',
   legPieces: '词元匹配',

@@ -8,5 +8,11 @@ export const RetrievalSegment = ({ id, segment }: SegmentProps<'retrieval'>) => 
 
 /** The same for an earlier answer: the server keeps the passages, which are loaded when the card is opened. */
 export const RetrievedSegment = ({ id, workId, segment }: SegmentProps<'retrieved'>) => (
-  <RetrievedCard id={id} sessionId={segment.sessionId} workId={workId} hits={segment.hits} />
+  <RetrievedCard
+    id={id}
+    sessionId={segment.sessionId}
+    workId={workId}
+    hits={segment.hits}
+    withheld={segment.withheld}
+  />
 )

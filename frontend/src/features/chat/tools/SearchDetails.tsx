@@ -21,6 +21,7 @@ function SearchResult({ id, step, folder }: Props) {
   const t = useT()
   const data = searchDataOf(step)
   if (!data) return null
+  const withheld = data.withheld ?? []
   return (
     <section
       aria-label={t('passages')}
@@ -30,7 +31,8 @@ function SearchResult({ id, step, folder }: Props) {
         id={id}
         query={data.query}
         folder={isOfConversations(step) ? null : folder}
-        hits={data.hits}
+        hits={[...data.hits, ...withheld]}
+        withheld={withheld.length > 0}
         weights={data.weights ?? null}
         misses={data.near_misses ?? []}
         took={null}
