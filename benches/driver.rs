@@ -15,11 +15,11 @@ use std::thread::available_parallelism;
 
 use kit::report::Report;
 use measures::{
-    Bench, captures, doors, journal, knowledge, mcp, meaning, memory, people, project, prompt, sandbox, search,
-    sessions, soak, start, streams, turn, ui, verify,
+    Bench, captures, conversations, doors, journal, knowledge, mcp, meaning, memory, people, project, prompt, sandbox,
+    search, sessions, soak, start, streams, turn, ui, verify,
 };
 
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "start",
     "memory",
     "prompt",
@@ -34,6 +34,7 @@ const NAMES: [&str; 19] = [
     "sessions",
     "pages",
     "search",
+    "conversations",
     "knowledge",
     "meaning",
     "project",
@@ -78,6 +79,7 @@ fn main() -> io::Result<ExitCode> {
                 "sessions" => sessions::measure(&bench, &mut report).await?,
                 "pages" => sessions::pages(&bench, &mut report).await?,
                 "search" => search::measure(&bench, &mut report).await?,
+                "conversations" => conversations::measure(&bench, &mut report).await?,
                 "knowledge" => knowledge::measure(&bench, &mut report).await?,
                 "meaning" => meaning::measure(&bench, &mut report).await?,
                 "project" => project::measure(&bench, &mut report).await?,
