@@ -11,6 +11,8 @@ const found = { tool_call: { id: 'k', name: 'search_memory', arguments: { query:
 
 const test = withMiniclaw({
   replies: [
+    // A request for a title has the message in it, too.
+    { match: 'Give this conversation a title', repeat: true, steps: [{ text: 'Moons' }, { finish: 'stop' }] },
     ...LOOKS.flatMap(() => [
       { match: 'look it up', steps: [found, { finish: 'tool_calls' }] },
       { match: 'look it up', steps: [{ text: 'Four of them.' }, { finish: 'stop' }] },
@@ -88,6 +90,9 @@ for (const { look, given } of LOOKS) {
     const page = await open({ path, ready, ...given })
     const row = page.locator('[data-row]').filter({ hasText: 'memory/garden.md' })
     await row.getByText(weak, { exact: true }).waitFor()
+    await row
+      .getByText(zh ? '这个片段很可能没有回答这个问题。' : 'This passage probably doesn’t answer')
+      .waitFor()
     assert.equal(await row.getByText('The roses in the garden').count(), 0)
     await shot(page, `weak-playground-${look}`)
     await row.getByRole('button').first().focus()

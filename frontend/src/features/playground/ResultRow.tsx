@@ -58,7 +58,7 @@ export function ResultRow(props: Props) {
         <span className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-0.5 ps-11 text-fg-3 text-meta tabular-nums">
           <Legs candidate={candidate} />
         </span>
-        {hit.weak && open && <span className="ms-11 block text-small text-warn">{t('weakHint')}</span>}
+        {hit.weak && <span className="ms-11 block text-small text-warn">{t('weakHint')}</span>}
         {(open || !hit.weak) && (
           <span
             className={cn(

@@ -55,7 +55,7 @@ function WeakHit({ id, hit, weights }: Omit<Props, 'hits' | 'withheld'> & { hit:
           </span>
         }
       >
-        <div className="px-2.5 pb-1.5">
+        <div className="px-2.5 pt-1 pb-1.5">
           <HitBody id={id} hit={hit} weights={weights} />
         </div>
       </Disclosure>
