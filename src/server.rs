@@ -93,9 +93,9 @@ pub enum StartRefused {
     #[error("the home cannot be kept in the database ({code}): {0}", code = .0.code())]
     Database(Box<DatabaseError>),
     #[error(
-        "a database can keep the home of one person only, so far; remove `store` or the db_ fields from config.yml, or auth_mode: multi"
+        "several servers (store.cluster) can serve one person only, so far; remove `cluster` from `store` in config.yml, or auth_mode: multi"
     )]
-    DatabaseForSeveral,
+    ClusterForSeveral,
     #[error(transparent)]
     Experimental(#[from] NotExperimental),
     #[error(
@@ -211,8 +211,10 @@ pub async fn run(
     let people = match (&place, is_multi) {
         // The home is claimed when it is asked for.
         (OpenedPlace::Cluster(_), _) => None,
-        (OpenedPlace::Home(_), false) => tenants.open(&TenantId::owner()).await.map(|_| None)?,
-        (OpenedPlace::Home(_), true) => {
+        (OpenedPlace::Home(_) | OpenedPlace::Database(..), false) => {
+            tenants.open(&TenantId::owner()).await.map(|_| None)?
+        }
+        (OpenedPlace::Home(_) | OpenedPlace::Database(..), true) => {
             let owner = tenants.open(&TenantId::owner()).await?;
             Some(People::open(tenants.clone(), owner).await.map_err(StartRefused::People)?)
         }
@@ -270,8 +272,8 @@ pub async fn run(
 fn database(options: &ServerOptions) -> anyhow::Result<Option<DatabaseConfig>> {
     let mut config = Config::of_process(&options.folder)?;
     let Some(database) = config.database.take() else { return Ok(None) };
-    if config.people.is_multi() {
-        return Err(StartRefused::DatabaseForSeveral.into());
+    if config.people.is_multi() && database.cluster.is_some() {
+        return Err(StartRefused::ClusterForSeveral.into());
     }
     database.require_experimental().map_err(StartRefused::Experimental)?;
     let config = options.configure(config);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::bail;
 use clap::Args;
 
 use super::{home_dir, load_config};
@@ -96,6 +97,12 @@ fn list(what: &str, lines: Vec<String>) {
 /// Restores a backup. The exit code is 0 if everything is restored; otherwise nothing is.
 pub fn restore_backup(arguments: &RestoreArguments) -> anyhow::Result<ExitCode> {
     let home = home_dir(arguments.home.clone());
+    if arguments.person.is_some() && load_config(&home)?.0.database.is_some() {
+        bail!(
+            "the homes are in a database: stop the servers, write them to a folder with `miniclaw export`, restore the person there, and \
+             store the folder in an empty database with `miniclaw import`"
+        );
+    }
     let links = if arguments.allow_links { LinkUse::All } else { LinkUse::OnlyInside };
     let options = RestoreOptions { home: &home, person: arguments.person.as_deref(), links };
     let report = restore(&arguments.file, &options)?;

@@ -8,10 +8,7 @@ use clap::{Args, Subcommand};
 
 use super::{home_dir, load_config};
 use crate::config::DatabaseConfig;
-use crate::store::{
-    self, CacheUse, Claimant, Database, DatabaseError, Home, OwnedHome, Replica, SchemaState, StoreError,
-    latest_version, real_path,
-};
+use crate::store::{self, CacheUse, Database, DatabaseError, SchemaState, StoreError, latest_version, real_path};
 
 #[derive(Args)]
 pub struct DbArguments {
@@ -48,13 +45,7 @@ pub fn import(dir: &Path, home: &Path) -> anyhow::Result<ExitCode> {
     config.require_experimental()?;
     let own = config.own_home(home);
     let usage = if real_path(dir) == real_path(&own) { CacheUse::Adopt } else { CacheUse::Import };
-    let done: Result<(), StoreError> = runtime()?.block_on(async {
-        let replica = Replica::open((&config.address, config.loss), dir, usage, Claimant::start()).await?;
-        let home = Home::open(dir)?;
-        home.keep_in(replica);
-        let (owned, _) = OwnedHome::claim(home).await?;
-        owned.log.release(owned.claim).await
-    });
+    let done = runtime()?.block_on(store::import(&config.homes(), dir, usage));
     finished(done, || say!("{} is stored in {}", dir.display(), config.address))
 }
 

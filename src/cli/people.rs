@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
-use super::home_dir;
+use super::{home_dir, load_config};
 use crate::clock;
 use crate::domain::AccountRole;
 use crate::domain::visible::visible;
@@ -47,9 +47,30 @@ enum PeopleCommand {
     Enable { username: String },
 }
 
+/// Returns the folder with the accounts.
+///
+/// # Errors
+/// Returns an error if the homes are in a database and the command would change only a copy that does not count.
+fn copy_of_server(folder: PathBuf, command: &PeopleCommand) -> anyhow::Result<PathBuf> {
+    let Some(database) = load_config(&folder)?.0.database else { return Ok(folder) };
+    if matches!(command, PeopleCommand::Adopt { .. } | PeopleCommand::Release) {
+        bail!(
+            "the home is in a database: stop the servers, write it to a folder with `miniclaw export`, run this command there, and store \
+             the folder in an empty database with `miniclaw import`"
+        );
+    }
+    if database.cluster.is_some() {
+        bail!(
+            "the accounts are in the database of a cluster, and the copy here may be an old one; use the page of an admin, or start one \
+             server without `cluster` in config.yml, stop it, and run this command"
+        );
+    }
+    Ok(database.own_home(&folder))
+}
+
 /// Runs the command.
 pub fn run(arguments: PeopleArguments) -> anyhow::Result<ExitCode> {
-    let folder = home_dir(arguments.home);
+    let folder = copy_of_server(home_dir(arguments.home), &arguments.command)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     match arguments.command {
         PeopleCommand::List => list(&folder)?,

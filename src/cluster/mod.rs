@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::config::{ClusterConfig, DatabaseConfig};
 use crate::store::{
-    CacheUse, Claimant, ClusterOverview, ClusterRows, DatabaseError, HomeOwnerRow, OWN_HOME, Replica, ServerContact,
+    CacheUse, Claimant, ClusterOverview, ClusterRows, DatabaseError, HomeKey, HomeOwnerRow, Replica, ServerContact,
     StoreError,
 };
 
@@ -139,7 +139,7 @@ impl Cluster {
     /// # Errors
     /// Returns an error if the database does not answer.
     pub async fn look_up_owner(&self) -> Result<Option<OtherOwner>, DatabaseError> {
-        let row = self.with_rows(|rows| rows.owner_of(OWN_HOME).boxed()).await?;
+        let row = self.with_rows(|rows| rows.owner_of(HomeKey::Server.id()).boxed()).await?;
         let row = row.filter(|row| self.standing() != Standing::Member(row.server_id));
         let mut slot = self.owner();
         let before = slot.take().and_then(|known| known.owner);
@@ -178,8 +178,8 @@ impl Cluster {
             Standing::Member(member) if !self.membership.is_draining() => member,
             Standing::Member(_) | Standing::Fenced => return Err(StoreError::Fenced),
         };
-        let database = (&self.database.address, self.database.loss);
-        let opened = Replica::open(database, &self.folder, CacheUse::Serve, Claimant::Member(member)).await;
+        let home = (&self.database.homes(), &HomeKey::Server);
+        let opened = Replica::open(home, &self.folder, CacheUse::Serve, Claimant::Member(member)).await;
         let replica = opened?;
         tracing::info!(server = %member, "claimed the home");
         Ok(ClaimedCopy { folder: self.folder.clone(), replica, member })
@@ -208,7 +208,7 @@ impl Cluster {
     /// # Errors
     /// Returns an error if the database does not answer.
     pub async fn is_orphaned(&self) -> Result<bool, DatabaseError> {
-        Ok(self.with_rows(|rows| rows.orphans(MAX_ORPHANS).boxed()).await?.contains(&OWN_HOME))
+        Ok(self.with_rows(|rows| rows.orphans(MAX_ORPHANS).boxed()).await?.contains(&HomeKey::Server.id()))
     }
 
     /// Returns the servers and homes of the cluster, and the id of this server in it.

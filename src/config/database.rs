@@ -9,7 +9,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{ConfigError, Environment, File, bad, substitute};
-use crate::store::{BadAddress, DatabaseAddress, DatabaseLogin, LossPolicy};
+use crate::store::{BadAddress, DatabaseAddress, DatabaseLogin, HomeDatabase, LossPolicy};
 
 /// A database in which homes are kept.
 #[derive(Clone, Debug)]
@@ -50,6 +50,11 @@ impl DatabaseConfig {
     /// Returns an error unless config.yml says that the loss of data is accepted.
     pub fn require_experimental(&self) -> Result<(), NotExperimental> {
         if self.is_experimental { Ok(()) } else { Err(NotExperimental) }
+    }
+
+    /// Returns the database of the homes, with connections of its own.
+    pub fn homes(&self) -> HomeDatabase {
+        HomeDatabase::new(self.address.clone(), self.loss)
     }
 
     /// Returns the folder of the server's own home, for a config.yml in `folder`.

@@ -112,6 +112,10 @@ pub enum MembersRefused {
     NoMember,
     #[error("there is no such invitation; it may have been taken back")]
     NoInvitation,
+    #[error(
+        "projects cannot be shared on a server whose homes are in a database (`store` in config.yml); each person works in projects of their own"
+    )]
+    InDatabase,
     #[error("project-members.json is damaged; correct it, and restart the server")]
     Damaged,
     #[error("project-members.json was changed by another program; restart the server to use it")]

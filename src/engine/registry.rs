@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -11,22 +10,22 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::command_access::HomeOwner;
+use super::homes::{Homes, opened_for_person};
 use super::metrics::{IndexSize, Snapshot};
 use super::runtime::Runtime;
 use super::sharing::Sharing;
 use super::tenant::{Tenant, TenantHome};
-use super::{Engine, EngineError, blocking, starter};
+use super::{Engine, EngineError, blocking};
 use crate::agent::AdminLimits;
-use crate::cluster::Cluster;
 use crate::domain::{AccountId, Root, UsageLimits};
-use crate::store::{Home, SharedProjects, StoreError, is_unused};
+use crate::store::{Home, SharedProjects};
 
 /// Idle time after which a tenant is closed.
 const IDLE: Duration = Duration::from_secs(10 * 60);
 
 /// Id of a tenant: 1 to 64 of `a-z`, `0-9`, `-` and `_`, so that it is a valid folder name on every system.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TenantId(String);
+pub struct TenantId(pub(super) String);
 
 impl TenantId {
     /// Returns the id of the tenant of a single-person server, and of the server itself if several people use it.
@@ -51,17 +50,6 @@ impl fmt::Display for TenantId {
     }
 }
 
-/// Where the homes of the tenants are.
-pub enum Homes {
-    /// One home, the owner's.
-    Single(Home),
-    /// One home, the owner's, in a database that several servers share. It is opened when this server has claimed it.
-    Cluster(Arc<Cluster>),
-    /// The home of the server, which is the owner's and nobody's data, and a folder with a home for each tenant, created
-    /// from the starter files when the tenant is first opened.
-    Each { server: Home, people: PathBuf },
-}
-
 pub struct TenantRegistry {
     runtime: Arc<Runtime>,
     pub(super) homes: Homes,
@@ -69,7 +57,7 @@ pub struct TenantRegistry {
     slots: Mutex<HashMap<TenantId, Arc<Slot>>>,
     /// The users of the system that people's commands run as. Whoever is missing has no commands.
     command_users: RwLock<HashMap<TenantId, u32>>,
-    /// The projects that people share; absent on a server of one person.
+    /// The projects that people share; absent on a server of one person, and if the homes are in a database.
     sharing: Option<Arc<Sharing>>,
     /// The limits that admins have set for single people.
     limits: Mutex<HashMap<TenantId, Arc<AdminLimits>>>,
@@ -97,6 +85,15 @@ pub(super) struct OpenTenant {
 }
 
 impl SlotState {
+    /// Lets go of a home in a database that was given up when its engine was shut down. It is claimed again for its next use.
+    fn drop_released(&mut self) {
+        if let Some(home) = self.home.take_if(|home| home.is_in_database()) {
+            home.give_up();
+            home.unlock();
+            self.member = None;
+        }
+    }
+
     /// Returns the open tenant and updates the time of its last use.
     fn used(&mut self) -> Option<Arc<Engine>> {
         let opened = self.opened.as_mut()?;
@@ -109,8 +106,8 @@ impl TenantRegistry {
     pub fn new(runtime: Arc<Runtime>, homes: Homes) -> Arc<Self> {
         Arc::new_cyclic(|tenants| {
             let shared = match &homes {
-                Homes::Single(_) | Homes::Cluster(_) => None,
-                // Without it, nobody is a member of a project.
+                // Without it, nobody is a member of a project. In a database, a home has only files of its own.
+                Homes::Single(_) | Homes::Cluster(_) | Homes::Each { kept: Some(_), .. } => None,
                 Homes::Each { people, .. } => SharedProjects::new(people)
                     .inspect_err(|error| tracing::error!(%error, "projects cannot be shared"))
                     .ok(),
@@ -127,7 +124,7 @@ impl TenantRegistry {
         })
     }
 
-    /// Returns the projects that people share; `None` on a server of one person.
+    /// Returns the projects that people share; `None` on a server of one person, and if the homes are in a database.
     pub fn sharing(&self) -> Option<&Arc<Sharing>> {
         self.sharing.as_ref()
     }
@@ -191,6 +188,7 @@ impl TenantRegistry {
                 sharing.follow(&engine, &id);
             }
             registry.follow_loss(&state, &id);
+            registry.follow_succession(&state, &id);
             state.opened = Some(OpenTenant { engine: engine.clone(), used_at: Instant::now() });
             Ok(engine)
         });
@@ -230,14 +228,12 @@ impl TenantRegistry {
             Homes::Each { server, .. } if *id == TenantId::owner() => return Ok(server.clone()),
             Homes::Each { people, .. } => people.join(&id.0),
         };
+        if let Homes::Each { kept: Some(kept), .. } = &self.homes {
+            return kept.home(id, folder).await;
+        }
         let membership = AccountId::parse(&id.0).zip(self.sharing().map(|sharing| sharing.projects.clone()));
         blocking(move || {
-            if is_unused(&folder) {
-                starter::fill_person(&folder)
-                    .map_err(|source| StoreError::Io { doing: format!("making {}", folder.display()), source })?;
-            }
-            let home = Home::open(&folder)?;
-            home.close_to_others()?;
+            let home = opened_for_person(&folder)?;
             if let Some((account, shared)) = membership {
                 home.share(account, shared);
             }
@@ -257,7 +253,7 @@ impl TenantRegistry {
         match &self.homes {
             Homes::Single(home) => home.database_problem().await,
             Homes::Cluster(cluster) => self.cluster_problem(cluster),
-            Homes::Each { .. } => None,
+            Homes::Each { server, .. } => server.database_problem().await,
         }
     }
 
@@ -324,6 +320,7 @@ impl TenantRegistry {
             };
             if let Some(OpenTenant { engine, .. }) = state.opened.take_if(is_over) {
                 engine.shut_down().await;
+                state.drop_released();
                 tracing::debug!(tenant = %id, "let go");
             }
         }
@@ -336,6 +333,7 @@ impl TenantRegistry {
         let mut state = slot.state.lock().await;
         if let Some(OpenTenant { engine, .. }) = state.opened.take() {
             engine.shut_down().await;
+            state.drop_released();
         }
     }
 
@@ -369,7 +367,7 @@ mod tests {
         let config = Config::load(folder, &environment).unwrap();
         let runtime = Runtime::start(config, folder, 0).await.unwrap();
         let server = Home::open(folder).unwrap();
-        TenantRegistry::new(runtime, Homes::Each { people: server.people_folder().unwrap(), server })
+        TenantRegistry::new(runtime, Homes::Each { people: server.people_folder().unwrap(), server, kept: None })
     }
 
     fn id(text: &str) -> TenantId {

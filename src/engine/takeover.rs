@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::registry::{Homes, OpenTenant, SlotState};
+use super::homes::Homes;
+use super::registry::{OpenTenant, SlotState};
 use super::{EngineError, TenantId, TenantRegistry, blocking, starter};
 use crate::clock;
 use crate::cluster::{ClaimedCopy, Cluster, OtherOwner, Standing};
@@ -164,6 +165,26 @@ impl TenantRegistry {
             let mut state = slot.state.lock().await;
             if state.home.as_ref().is_some_and(is_lost) {
                 state.drop_lost().await;
+            }
+        });
+    }
+
+    /// Follows a home in a database that this server has for itself: whoever takes it has taken all of them.
+    pub(super) fn follow_succession(self: &Arc<Self>, state: &SlotState, id: &TenantId) {
+        let Homes::Each { kept: Some(_), .. } = &self.homes else { return };
+        let Some(taken) = state.home.as_ref().and_then(Home::taken_over) else { return };
+        let (registry, id) = (Arc::downgrade(self), id.clone());
+        tokio::spawn(async move {
+            taken.cancelled().await;
+            let Some(registry) = registry.upgrade() else { return };
+            let slot = registry.slots().get(&id).cloned();
+            let Some(slot) = slot else { return };
+            // One that was given up is in no slot any more.
+            let is_taken = |home: &Home| home.taken_over().is_some_and(|taken| taken.is_cancelled());
+            if slot.state.lock().await.home.as_ref().is_some_and(is_taken)
+                && let Homes::Each { kept: Some(kept), .. } = &registry.homes
+            {
+                kept.superseded.cancel();
             }
         });
     }

@@ -1,6 +1,6 @@
 //! Where the home of a server is: in a folder, in a database of its own, or in one that several servers share.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use secrecy::SecretString;
@@ -11,8 +11,8 @@ use super::owners::ClusterOwners;
 use crate::api::Forwarder;
 use crate::cluster::Cluster;
 use crate::config::{ClusterConfig, DatabaseConfig};
-use crate::engine::{Homes, TenantRegistry, starter};
-use crate::store::{CacheUse, Claimant, Home, Replica, ServerContact, StoreError, is_unused};
+use crate::engine::{Homes, KeptHomes, TenantRegistry, starter};
+use crate::store::{CacheUse, Claimant, Home, HomeDatabase, HomeKey, Replica, ServerContact, StoreError, is_unused};
 
 /// Where the home is.
 pub(super) enum HomePlace {
@@ -25,6 +25,8 @@ pub(super) enum HomePlace {
 #[derive(Clone)]
 pub(super) enum OpenedPlace {
     Home(Home),
+    /// With the database of the home, and what has claimed it.
+    Database(Home, Box<HomeDatabase>, Claimant),
     Cluster(Membership),
 }
 
@@ -55,14 +57,16 @@ impl HomePlace {
             let joined = Cluster::join(database, &config, &folder).await.map_err(refused)?;
             return Ok(OpenedPlace::Cluster(Membership { cluster: Arc::new(joined), config }));
         }
-        let replica = replica(&database, &folder).await?;
+        let (database, claimant) = (database.homes(), Claimant::start());
+        let opened = Replica::open((&database, &HomeKey::Server), &folder, CacheUse::Serve, claimant).await;
+        let replica = opened.map_err(refused)?;
         if is_unused(&folder) {
             starter::fill(&folder)?;
         }
         let home = Home::open(&folder)?;
         home.keep_in(replica);
         home.store_regularly();
-        Ok(OpenedPlace::Home(home))
+        Ok(OpenedPlace::Database(home, Box::new(database), claimant))
     }
 }
 
@@ -74,21 +78,27 @@ impl OpenedPlace {
     pub fn homes(&self, is_multi: bool) -> anyhow::Result<Homes> {
         Ok(match self {
             Self::Cluster(membership) => Homes::Cluster(membership.cluster.clone()),
-            Self::Home(home) if is_multi => {
+            Self::Home(home) | Self::Database(home, ..) if is_multi => {
                 if let Err(error) = home.close_to_strangers() {
                     tracing::warn!(%error, "other users of this machine can enter the home");
                 }
-                Homes::Each { people: home.people_folder()?, server: home.clone() }
+                Homes::Each { people: home.people_folder()?, server: home.clone(), kept: self.kept() }
             }
-            Self::Home(home) => Homes::Single(home.clone()),
+            Self::Home(home) | Self::Database(home, ..) => Homes::Single(home.clone()),
         })
+    }
+
+    /// Returns the database of the homes of people, if they are in one.
+    fn kept(&self) -> Option<KeptHomes> {
+        let Self::Database(home, database, claimant) = self else { return None };
+        Some(KeptHomes::new((**database).clone(), *claimant, home.taken_over()?))
     }
 
     /// Returns what the servers of the cluster know each other by; `None` if there is no cluster.
     pub fn cluster_secret(&self) -> Option<&SecretString> {
         match self {
             Self::Cluster(membership) => Some(&membership.config.secret),
-            Self::Home(_) => None,
+            Self::Home(_) | Self::Database(..) => None,
         }
     }
 
@@ -98,7 +108,7 @@ impl OpenedPlace {
     /// Returns an error if that cannot be written.
     pub fn note_server(&self, contact: ServerContact) -> anyhow::Result<()> {
         match self {
-            Self::Home(home) => home.note_server(contact)?,
+            Self::Home(home) | Self::Database(home, ..) => home.note_server(contact)?,
             Self::Cluster(membership) => membership.cluster.set_contact(contact),
         }
         Ok(())
@@ -107,7 +117,7 @@ impl OpenedPlace {
     /// Returns a token that is cancelled once this server must end, because another one has taken its home.
     pub fn taken_over(&self) -> CancellationToken {
         match self {
-            Self::Home(home) => home.taken_over().unwrap_or_default(),
+            Self::Home(home) | Self::Database(home, ..) => home.taken_over().unwrap_or_default(),
             Self::Cluster(_) => CancellationToken::new(),
         }
     }
@@ -116,7 +126,7 @@ impl OpenedPlace {
     pub fn cluster(&self) -> Option<&Arc<Cluster>> {
         match self {
             Self::Cluster(membership) => Some(&membership.cluster),
-            Self::Home(_) => None,
+            Self::Home(_) | Self::Database(..) => None,
         }
     }
 
@@ -140,12 +150,6 @@ impl OpenedPlace {
             membership.cluster.leave().await;
         }
     }
-}
-
-/// Makes a folder the copy of the home in a database.
-async fn replica(database: &DatabaseConfig, folder: &Path) -> anyhow::Result<Replica> {
-    let of = (&database.address, database.loss);
-    Replica::open(of, folder, CacheUse::Serve, Claimant::start()).await.map_err(refused)
 }
 
 fn refused(error: StoreError) -> anyhow::Error {

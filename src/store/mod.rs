@@ -130,8 +130,8 @@ pub use person_move::{MoveFromAccount, MoveToAccount, ServerText, complete_move}
 pub use pictures::picture_hash;
 pub use postgres::{
     AppliedMigration, BadAddress, Beat, Checkup, Claimant, ClusterOverview, ClusterRows, Database, DatabaseAddress,
-    DatabaseError, DatabaseInfo, DatabaseLogin, HomeOverview, HomeOwnerRow, Joined, LossPolicy, NewServer, OWN_HOME,
-    OtherServer, SchemaState, ServerLoad, ServerOverview, ServerRow, ServerState, latest_version,
+    DatabaseError, DatabaseInfo, DatabaseLogin, HomeDatabase, HomeKey, HomeOverview, HomeOwnerRow, Joined, LossPolicy,
+    NewServer, OtherServer, SchemaState, ServerLoad, ServerOverview, ServerRow, ServerState, latest_version,
 };
 pub use project_folder::FolderChange;
 pub use project_listing::{ListedAt, ListedEntry, ListedKind, ProjectListing};
@@ -141,7 +141,7 @@ pub use quarantine::Quarantined;
 pub use reading::{CompactedContent, CompactedMessages, DeletedSession};
 pub use recall::{ConversationScan, ConversationState, ConversationUnreadable};
 pub use recorded_state::{EntryKind, RecordedContent, RecordedState};
-pub use replica::{CacheUse, Replica, export};
+pub use replica::{CacheUse, Replica, export, import};
 pub use requests::{FoundWork, Records, RequestPosition};
 pub use resumable::{ArrivedCount, ArrivedFile, ArrivingFile, ResumableUpload, UploadInfo};
 pub use seal::sha256;

@@ -23,7 +23,7 @@ use super::trash::{DeletedFile, TrashedVersion};
 use super::trusted::TrustedBy;
 use super::variables::Variable;
 use crate::domain::{
-    AccountBook, AlwaysAllowedCall, GitAuthor, Place, ProjectId, SecretName, SessionId, WrittenLimits,
+    AccountBook, AlwaysAllowedCall, AuditEntry, GitAuthor, Place, ProjectId, SecretName, SessionId, WrittenLimits,
 };
 
 /// The backend that changes the files of one home. Cheap to clone.
@@ -390,6 +390,16 @@ impl Tree {
         let expect = old.map_or(Expect::Absent, Expect::Etag);
         let change = TreeChange::write(TreePath::Settings(SettingsFile::Accounts), &bytes, expect);
         self.commit(claim, vec![change]).await.map(|()| etag(&bytes))
+    }
+
+    /// Appends an entry to the audit log of the server.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be written.
+    pub async fn append_audit(&self, claim: Claim, entry: AuditEntry) -> Result<(), StoreError> {
+        match self {
+            Self::Folder(home) => fenced(home, claim, move |home| home.append_audit(&entry)).await,
+        }
     }
 
     /// Adds a call to those that are always allowed.

@@ -113,6 +113,7 @@ mod postgres_copy;
 mod postgres_db;
 mod postgres_faults;
 mod postgres_home;
+mod postgres_people;
 mod postgres_store;
 mod power_cut;
 mod project;

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use miniclaw::domain::{Event, Fact, Place, Session, SessionId};
 use miniclaw::store::{
-    CacheUse, Claimant, DatabaseAddress, Durability, Expect, Home, LossPolicy, OwnedHome, RecordVersion, Replica,
-    SessionWriter, TreeChange, export,
+    CacheUse, Claimant, DatabaseAddress, Durability, Expect, Home, HomeDatabase, HomeKey, LossPolicy, OwnedHome,
+    RecordVersion, Replica, SessionWriter, TreeChange, export,
 };
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
@@ -81,8 +81,8 @@ impl Open {
 impl Worker {
     async fn open(task: Task) -> Self {
         let address = DatabaseAddress::parse(&SecretString::from(task.url)).unwrap();
-        let database = (&address, LossPolicy::Refuse);
-        let replica = Replica::open(database, &task.folder, CacheUse::Serve, Claimant::start()).await.unwrap();
+        let home = (&HomeDatabase::new(address, LossPolicy::Refuse), &HomeKey::Server);
+        let replica = Replica::open(home, &task.folder, CacheUse::Serve, Claimant::start()).await.unwrap();
         let home = Home::open(&task.folder).unwrap();
         home.keep_in(replica);
         let (owned, _) = OwnedHome::claim(home).await.unwrap();

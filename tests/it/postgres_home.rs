@@ -62,7 +62,7 @@ pub fn wipe(world: &World) {
 }
 
 /// Returns everything below a folder: the mode, and the content of a file or the target of a link.
-fn tree(folder: &Path) -> BTreeMap<Vec<u8>, (u32, Vec<u8>)> {
+pub fn tree(folder: &Path) -> BTreeMap<Vec<u8>, (u32, Vec<u8>)> {
     let mut all = BTreeMap::new();
     collect(folder, folder, &mut all);
     all

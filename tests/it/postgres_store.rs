@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use miniclaw::domain::{Event, Fact, Place, Session, SessionId};
 use miniclaw::store::{
-    CacheUse, Claimant, Database, DatabaseAddress, Durability, Expect, Home, LossPolicy, OwnedHome, Replica,
-    SessionWriter, StoreError, TreeChange, export,
+    CacheUse, Claimant, Database, DatabaseAddress, Durability, Expect, Home, HomeDatabase, HomeKey, LossPolicy,
+    OwnedHome, Replica, SessionWriter, StoreError, TreeChange, export,
 };
 use secrecy::SecretString;
 
@@ -55,8 +55,12 @@ fn address(url: &str) -> DatabaseAddress {
     DatabaseAddress::parse(&SecretString::from(url.to_owned())).unwrap()
 }
 
+fn database(url: &str) -> HomeDatabase {
+    HomeDatabase::new(address(url), LossPolicy::Refuse)
+}
+
 async fn opened(folder: &Path, url: &str, usage: CacheUse) -> Result<OwnedHome, StoreError> {
-    let replica = Replica::open((&address(url), LossPolicy::Refuse), folder, usage, Claimant::start()).await?;
+    let replica = Replica::open((&database(url), &HomeKey::Server), folder, usage, Claimant::start()).await?;
     let home = Home::open(folder).unwrap();
     home.keep_in(replica);
     Ok(OwnedHome::claim(home).await?.0)

@@ -26,6 +26,7 @@ fn members_refused(refused: &MembersRefused) -> ApiError {
         MembersRefused::TooMany => (StatusCode::CONFLICT, "too_many_members"),
         MembersRefused::NoMember => (StatusCode::NOT_FOUND, "no_member"),
         MembersRefused::NoInvitation => (StatusCode::NOT_FOUND, "no_invitation"),
+        MembersRefused::InDatabase => (StatusCode::CONFLICT, "no_sharing_in_database"),
         MembersRefused::Damaged => (StatusCode::SERVICE_UNAVAILABLE, "members_damaged"),
         MembersRefused::ChangedOnDisk => (StatusCode::CONFLICT, "members_changed"),
     };

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::{People, PeopleError};
 use crate::clock;
 use crate::domain::{AccountId, AuditEntry, AuditFilter, AuditOutcome, AuditPage};
-use crate::engine::blocking;
+use crate::engine::{EngineError, blocking};
 
 /// Maximum number of entries of an account in an hour, and of everybody who is not signed in together, so that nobody can push
 /// the acts of admins out of the log. Acts of admins do not count.
@@ -134,9 +134,10 @@ impl People {
     }
 
     async fn append(&self, entry: AuditEntry) -> Result<(), PeopleError> {
-        let home = self.server.tenant().home.clone();
+        let server = self.server.tenant().clone();
         // In a task of its own: a client that disconnects does not keep an entry out of the log.
-        Ok(blocking(move || home.append_audit(&entry)).await?)
+        let written = tokio::spawn(async move { server.tree.append_audit(server.claim, entry).await });
+        Ok(written.await.map_err(|_| EngineError::ShuttingDown)?.map_err(EngineError::from)?)
     }
 
     /// Returns the account with a user name, for the audit log.

@@ -84,13 +84,14 @@ impl People {
     /// Invites a person to a project of this owner, or changes the role of one who is invited or a member.
     ///
     /// # Errors
-    /// Returns `bad_username`, [`MembersRefused::OwnName`] and [`MembersRefused::TooMany`].
+    /// Returns `bad_username`, [`MembersRefused::OwnName`], [`MembersRefused::TooMany`] and [`MembersRefused::InDatabase`].
     pub async fn invite_member(
         self: &Arc<Self>,
         (id, owner): (&ProjectId, &AccountId),
         username: &str,
         role: MemberRole,
     ) -> Result<ShownMember, PeopleError> {
+        self.require_sharing()?;
         let username = Username::parse(username)?.as_str().to_owned();
         let account = self.book().named(&username).map(|account| account.id.clone());
         if account.as_ref() == Some(owner) {
@@ -155,8 +156,9 @@ impl People {
     /// Makes an invited person a member.
     ///
     /// # Errors
-    /// Returns [`MembersRefused::NoInvitation`] if they are not invited, or the project is gone.
+    /// Returns [`MembersRefused::NoInvitation`] if they are not invited, or the project is gone, and [`MembersRefused::InDatabase`].
     pub async fn accept_project(self: &Arc<Self>, id: &ProjectId, account: &AccountId) -> Result<(), PeopleError> {
+        self.require_sharing()?;
         if !self.project_invitations(account).await?.iter().any(|invitation| invitation.project == *id) {
             return Err(MembersRefused::NoInvitation.into());
         }
@@ -177,6 +179,12 @@ impl People {
             declined.map_err(|_| MembersRefused::NoInvitation)
         })
         .await
+    }
+
+    /// A write to the folder of a project is stored in the database with the home that it is in, whoever makes it; a member has another
+    /// home.
+    fn require_sharing(&self) -> Result<(), MembersRefused> {
+        if self.tenants.sharing().is_some() { Ok(()) } else { Err(MembersRefused::InDatabase) }
     }
 
     fn shown(&self, member: &ProjectMember) -> ShownMember {

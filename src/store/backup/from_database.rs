@@ -10,8 +10,8 @@ use crate::store::error::StoreError;
 use crate::store::postgres::DatabaseAddress;
 use crate::store::replica::export;
 
-/// Writes a backup of the home in a database, with the configuration in the folder `options.home`. The home is written to a folder
-/// beside the file first, which needs as much room as the home.
+/// Writes a backup of the home in a database, with the configuration in the folder `options.home`. All homes are written to a
+/// folder beside the file first, which needs as much room as they do.
 ///
 /// # Errors
 /// Returns why there is no backup.
@@ -20,9 +20,6 @@ pub async fn back_up_database(
     options: &BackupOptions<'_>,
     file: &Path,
 ) -> Result<BackupReport, BackupError> {
-    if options.person.is_some() {
-        return Err(BackupError::OnePerson);
-    }
     if file.symlink_metadata().is_ok() {
         return Err(BackupError::Exists { file: file.display().to_string() });
     }
@@ -55,5 +52,5 @@ fn exported(folder: &Path, options: &BackupOptions<'_>, file: &Path) -> Result<B
             _ => {}
         }
     }
-    back_up(&BackupOptions { home: folder, person: None, secrets: options.secrets }, file)
+    back_up(&BackupOptions { home: folder, ..*options }, file)
 }

@@ -4,11 +4,11 @@ use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::address::DatabaseAddress;
-use super::connection::{Database, LossPolicy, answered};
+use super::connection::{Database, answered};
 use super::error::DatabaseError;
 use super::home_rows::HomeRows;
 use super::link::{Confirmed, OwnedRow, Value};
+use super::rows::{HomeDatabase, HomeKey};
 
 /// What this version reads and writes.
 pub(super) const FORMAT: i32 = 1;
@@ -44,7 +44,7 @@ impl Claimant {
 
 /// A home in a database before it is claimed.
 pub struct FoundHome {
-    address: DatabaseAddress,
+    database: HomeDatabase,
     client: Client,
     home: Uuid,
     owner: Option<Uuid>,
@@ -64,21 +64,22 @@ impl FoundHome {
     ///
     /// # Errors
     /// Returns why the database cannot be used, and [`DatabaseError::NewerHome`] if a newer version wrote the home.
-    pub async fn find((address, policy): (&DatabaseAddress, LossPolicy), home: Uuid) -> Result<Self, DatabaseError> {
-        let database = Database::connect(address).await?;
-        database.inspect(policy).await?;
+    pub async fn find(of: &HomeDatabase, key: &HomeKey) -> Result<Self, DatabaseError> {
+        let (home, account) = (key.id(), key.person().map(|account| account.as_str()));
+        let database = Database::connect(&of.address).await?;
+        database.inspect(of.loss).await?;
         database.schema().await?.require_latest()?;
         let client = database.into_client();
         let doing = "looking at the home";
-        let make = "INSERT INTO homes (home_id) VALUES ($1) ON CONFLICT DO NOTHING";
-        answered(client.execute_typed(make, &[(&home, Type::UUID)]), doing).await?;
+        let make = "INSERT INTO homes (home_id, account) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+        answered(client.execute_typed(make, &[(&home, Type::UUID), (&account, Type::TEXT)]), doing).await?;
         let find = "SELECT owner, last_owner, fence, last_no, files_commit, EXISTS (SELECT FROM servers WHERE server_id = owner AND NOT \
                     dead), EXISTS (SELECT FROM servers WHERE NOT dead AND alive_until > clock_timestamp()), format FROM homes WHERE home_id = $1 AND (format <= $2 OR format = $3)";
         let values: [Value<'_>; 3] = [(&home, Type::UUID), (&FORMAT, Type::INT4), (&IMPORTING, Type::INT4)];
         let found = answered(client.query_typed_opt(find, &values), doing).await?;
         let found = found.ok_or(DatabaseError::NewerHome)?;
         Ok(Self {
-            address: address.clone(),
+            database: of.clone(),
             client,
             home,
             owner: found.get(0),
@@ -95,6 +96,11 @@ impl FoundHome {
     /// Returns the start of a server that owns it, or owned it last.
     pub fn owner(&self) -> Option<Uuid> {
         self.owner.or(self.last_owner)
+    }
+
+    /// Returns the id of its rows.
+    pub fn id(&self) -> Uuid {
+        self.home
     }
 
     /// Whether nothing was ever stored in it.
@@ -152,7 +158,7 @@ impl FoundHome {
         Ok(taken.map(|row| {
             let owned = OwnedRow { home: self.home, owner, fence: row.get(0) };
             let confirmed = Confirmed { last_no: row.get(1), files_commit: row.get(2) };
-            HomeRows::owned(self.address, owned, confirmed)
+            HomeRows::owned(self.database, owned, confirmed)
         }))
     }
 }

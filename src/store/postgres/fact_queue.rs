@@ -56,7 +56,6 @@ impl FactQueue {
 }
 
 async fn store(link: Arc<HomeLink>, mut waiting: mpsc::Receiver<Append>) {
-    let mut slot: Option<Client> = None;
     while let Some(first) = waiting.recv().await {
         let mut size = first.size();
         let mut appends = vec![first];
@@ -65,14 +64,14 @@ async fn store(link: Arc<HomeLink>, mut waiting: mpsc::Receiver<Append>) {
             size += next.size();
             appends.push(next);
         }
-        let outcome = link.write(&mut slot, &Batch(appends.iter().collect())).await;
+        let outcome = link.write(&Batch(appends.iter().collect())).await;
         let is_refused = matches!(outcome, Err(DatabaseError::Failed { .. } | DatabaseError::AlreadyThere));
         let is_of_all = !is_refused || appends.len() == 1;
         for append in appends {
             // One session's facts that the database refuses are in nobody else's way.
             let outcome = match is_of_all {
                 true => outcome.clone(),
-                false => link.write(&mut slot, &Batch(vec![&append])).await,
+                false => link.write(&Batch(vec![&append])).await,
             };
             // Whoever waited may be gone.
             let _ = append.stored.send(outcome);

@@ -16,7 +16,7 @@ use super::claim::{FORMAT, IMPORTING};
 use super::error::DatabaseError;
 use super::fact_queue::FactQueue;
 use super::link::{Attempt, Confirmed, HomeLink, OwnedRow, Write};
-use super::rows::{FactDurability, FactRow, FileCommit, FileRow, Piece, PieceHash, SessionFacts};
+use super::rows::{FactDurability, FactRow, FileCommit, FileRow, HomeDatabase, Piece, PieceHash, SessionFacts};
 
 /// About how many bytes of pieces one statement has: on a slow connection, too, they must be there in the time of one write.
 const STATEMENT_BYTES: usize = 256 << 10;
@@ -57,9 +57,10 @@ const BEGIN_IMPORT: &str =
 /// A home that this start of the server owns.
 pub struct HomeRows {
     link: Arc<HomeLink>,
-    /// Facts do not wait for files: each has a connection of its own.
+    /// Facts do not wait for files.
     facts: FactQueue,
-    files: Mutex<Option<Client>>,
+    /// Held while files are written: one change after the other.
+    files: Mutex<()>,
 }
 
 /// Facts that become the only ones of a session.
@@ -78,8 +79,8 @@ struct BeginImport;
 
 impl HomeRows {
     /// Returns the rows of a home that was just claimed.
-    pub(super) fn owned(address: DatabaseAddress, owned: OwnedRow, confirmed: Confirmed) -> Self {
-        let link = Arc::new(HomeLink::new(address, owned, confirmed));
+    pub(super) fn owned(database: HomeDatabase, owned: OwnedRow, confirmed: Confirmed) -> Self {
+        let link = Arc::new(HomeLink::new(database, owned, confirmed));
         Self { facts: FactQueue::new(link.clone()), link, files: Mutex::default() }
     }
 
@@ -89,7 +90,7 @@ impl HomeRows {
     }
 
     pub(super) fn address(&self) -> &DatabaseAddress {
-        &self.link.address
+        &self.link.database.address
     }
 
     /// Looks with a connection apart from those of the writes.
@@ -175,14 +176,17 @@ impl HomeRows {
     /// Returns [`DatabaseError::Fenced`] if another server owns the home.
     pub async fn settled_commit(&self) -> Result<Option<Uuid>, DatabaseError> {
         self.link.require_valid()?;
-        let mut slot = self.files.lock().await;
-        *slot = None;
+        let _no_other = self.files.lock().await;
         // A commit whose answer was lost holds the row until it has ended.
-        self.link.write(&mut slot, &Pieces(&[])).await?;
-        let client = slot.as_ref().ok_or(DatabaseError::Fenced)?;
-        let found = tokio::time::timeout(SETTLE_LIMIT, self.link.require_own(client)).await;
+        self.link.write(&Pieces(&[])).await?;
+        let found = tokio::time::timeout(SETTLE_LIMIT, async {
+            let client = self.link.lease().await?;
+            let state = self.link.require_own(&client).await?;
+            client.give_back();
+            Ok(state)
+        });
         let interrupted = || DatabaseError::Interrupted { reason: "it did not answer in time".to_owned() };
-        let commit = found.map_err(|_| interrupted())??.files_commit;
+        let commit = found.await.map_err(|_| interrupted())??.files_commit;
         self.link.expect_commits(&[commit]);
         Ok(commit)
     }
@@ -193,7 +197,8 @@ impl HomeRows {
     }
 
     async fn write(&self, write: &impl Write) -> Result<(), DatabaseError> {
-        self.link.write(&mut *self.files.lock().await, write).await
+        let _no_other = self.files.lock().await;
+        self.link.write(write).await
     }
 }
 

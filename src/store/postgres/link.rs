@@ -3,7 +3,7 @@
 //! A write is refused if another server owns the home, and if the database has gone back: if it lacks something that it had
 //! confirmed to this server. A write whose connection is lost is tried again until [`PATIENCE`] is over.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,9 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::address::DatabaseAddress;
-use super::connection::Database;
+use super::connections::Lease;
 use super::error::DatabaseError;
-use super::rows::FactDurability;
+use super::rows::{FactDurability, HomeDatabase};
 
 /// Maximum time that a write waits for a database that does not answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -32,7 +31,7 @@ pub(super) type Value<'v> = (&'v (dyn ToSql + Sync), Type);
 
 /// Who owns a home, and what the database has confirmed to have.
 pub(super) struct HomeLink {
-    pub address: DatabaseAddress,
+    pub database: HomeDatabase,
     pub owned: OwnedRow,
     /// Cancelled once this server does not have the home any more: nothing is written then.
     pub lost: CancellationToken,
@@ -46,6 +45,8 @@ pub(super) struct HomeLink {
     commits: Mutex<Vec<Option<Uuid>>>,
     /// Whether a crash of the database has lost facts that it was allowed to lose.
     has_lost_facts: AtomicBool,
+    /// How many connections had been made when it was last looked whether the home is what it was.
+    looked_at: AtomicU64,
 }
 
 /// The row of a home as this server claimed it.
@@ -88,9 +89,9 @@ pub(super) trait Write: Sync {
 }
 
 impl HomeLink {
-    pub fn new(address: DatabaseAddress, owned: OwnedRow, confirmed: Confirmed) -> Self {
+    pub fn new(database: HomeDatabase, owned: OwnedRow, confirmed: Confirmed) -> Self {
         Self {
-            address,
+            database,
             owned,
             lost: CancellationToken::new(),
             went_back: AtomicBool::new(false),
@@ -98,6 +99,7 @@ impl HomeLink {
             last_no: AtomicI64::new(confirmed.last_no),
             commits: Mutex::new(vec![confirmed.files_commit]),
             has_lost_facts: AtomicBool::new(false),
+            looked_at: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -151,12 +153,12 @@ impl HomeLink {
     /// # Errors
     /// Returns [`DatabaseError::Fenced`] if another server owns the home, and [`DatabaseError::WentBack`] if the database lacks
     /// something. If the database does not answer for [`PATIENCE`], it is unknown whether it was written.
-    pub async fn write(&self, slot: &mut Option<Client>, write: &impl Write) -> Result<(), DatabaseError> {
+    pub async fn write(&self, write: &impl Write) -> Result<(), DatabaseError> {
         self.require_valid()?;
         let written = tokio::select! {
             biased;
             () = self.lost.cancelled() => Err(DatabaseError::Fenced),
-            written = self.write_patiently(slot, write) => written,
+            written = self.write_patiently(write) => written,
         };
         match &written {
             Err(DatabaseError::Fenced) => self.lost.cancel(),
@@ -170,11 +172,11 @@ impl HomeLink {
         written
     }
 
-    async fn write_patiently(&self, slot: &mut Option<Client>, write: &impl Write) -> Result<(), DatabaseError> {
+    async fn write_patiently(&self, write: &impl Write) -> Result<(), DatabaseError> {
         let since = Instant::now();
         let (mut attempt, mut pause) = (Attempt::First, PAUSE);
         loop {
-            let tried = tokio::time::timeout(WRITE_LIMIT, self.try_write(slot, (write, attempt))).await;
+            let tried = tokio::time::timeout(WRITE_LIMIT, self.try_write(write, attempt)).await;
             let error = match tried {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(error)) => error,
@@ -184,8 +186,6 @@ impl HomeLink {
             if !error.is_transient() && !matches!(error, DatabaseError::ReadOnly) {
                 return Err(error);
             }
-            // The connection may still have an answer of the write before.
-            *slot = None;
             if since.elapsed() >= PATIENCE {
                 return Err(error);
             }
@@ -196,21 +196,26 @@ impl HomeLink {
         }
     }
 
-    async fn try_write(
-        &self,
-        slot: &mut Option<Client>,
-        (write, attempt): (&impl Write, Attempt),
-    ) -> Result<(), DatabaseError> {
-        let client = match slot.take_if(|client| !client.is_closed()) {
-            Some(client) => slot.insert(client),
-            None => slot.insert(self.connect().await?),
-        };
-        write.once(self, client, attempt).await
+    async fn try_write(&self, write: &impl Write, attempt: Attempt) -> Result<(), DatabaseError> {
+        let mut client = self.lease().await?;
+        let written = write.once(self, &mut client, attempt).await;
+        // One that was lost may still have an answer under way.
+        if !written.as_ref().is_err_and(DatabaseError::is_transient) {
+            client.give_back();
+        }
+        written
     }
 
-    /// Connects, and looks whether the home is what it was.
-    async fn connect(&self) -> Result<Client, DatabaseError> {
-        let client = Database::connect(&self.address).await?.into_client();
+    /// Returns a connection, after a look at whether the home is what it was if it may be one that was made after a crash.
+    ///
+    /// # Errors
+    /// Returns why there is no connection, or [`DatabaseError::Fenced`] or [`DatabaseError::WentBack`].
+    pub async fn lease(&self) -> Result<Lease, DatabaseError> {
+        let client = self.database.connections.lease(&self.database.address).await?;
+        let made = self.database.connections.made();
+        if self.looked_at.load(Ordering::SeqCst) == made {
+            return Ok(client);
+        }
         let last_no = self.last_no.load(Ordering::SeqCst);
         let state = self.require_own(&client).await?;
         // Those that were confirmed in the meantime count from then on.
@@ -218,6 +223,7 @@ impl HomeLink {
             self.last_no.store(state.last_no, Ordering::SeqCst);
             self.has_lost_facts.store(true, Ordering::SeqCst);
         }
+        self.looked_at.store(made, Ordering::SeqCst);
         Ok(client)
     }
 

@@ -6,6 +6,7 @@ mod address;
 mod checkup;
 mod claim;
 mod connection;
+mod connections;
 mod error;
 mod fact_queue;
 mod home_rows;
@@ -26,7 +27,9 @@ pub use error::DatabaseError;
 pub use home_rows::HomeRows;
 pub use overview::{ClusterOverview, HomeOverview, ServerOverview, ServerState};
 pub use ownership::OwnershipCheck;
-pub use rows::{FactDurability, FactRow, FileCommit, FileRow, OWN_HOME, Piece, PieceHash, RowKind, SessionFacts};
+pub use rows::{
+    FactDurability, FactRow, FileCommit, FileRow, HomeDatabase, HomeKey, Piece, PieceHash, RowKind, SessionFacts,
+};
 pub use schema::{AppliedMigration, SchemaState, latest_version};
 pub use server_rows::{Beat, ClusterRows, HomeOwnerRow, Joined, NewServer, OtherServer, ServerLoad, ServerRow};
 pub use stored_home::StoredHome;

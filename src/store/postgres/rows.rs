@@ -1,9 +1,69 @@
 //! The rows of a home: files, the pieces that files consist of, and facts.
 
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-/// The server's own home. Those of people have the ids of their accounts.
-pub const OWN_HOME: Uuid = Uuid::nil();
+use super::address::DatabaseAddress;
+use super::connection::LossPolicy;
+use super::connections::Connections;
+use crate::domain::AccountId;
+use crate::store::accounts::PEOPLE;
+
+/// A database of homes.
+#[derive(Clone, Debug)]
+pub struct HomeDatabase {
+    pub address: DatabaseAddress,
+    pub loss: LossPolicy,
+    /// Those with which its homes are written.
+    pub connections: Connections,
+}
+
+impl HomeDatabase {
+    /// Returns a database with connections of its own.
+    pub fn new(address: DatabaseAddress, loss: LossPolicy) -> Self {
+        Self { address, loss, connections: Connections::default() }
+    }
+}
+
+/// Which home of a database.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum HomeKey {
+    /// The home of the server: that of its only person, or nobody's if several people use it.
+    Server,
+    Person(AccountId),
+}
+
+impl HomeKey {
+    /// Returns the id of its rows. That of a person follows from their account, so that all servers know it.
+    pub fn id(&self) -> Uuid {
+        match self {
+            Self::Server => Uuid::nil(),
+            Self::Person(account) => {
+                let hash = Sha256::digest(format!("miniclaw home of {account}"));
+                let bytes = hash.first_chunk().expect("the hash is longer than an id");
+                uuid::Builder::from_custom_bytes(*bytes).into_uuid()
+            }
+        }
+    }
+
+    /// Returns the person whose home it is.
+    pub fn person(&self) -> Option<&AccountId> {
+        match self {
+            Self::Server => None,
+            Self::Person(account) => Some(account),
+        }
+    }
+
+    /// Returns the folder of its copy, if the home of the server has its copy in this one.
+    pub fn folder(&self, server: &Path) -> PathBuf {
+        match self {
+            Self::Server => server.to_owned(),
+            Self::Person(account) => server.join(PEOPLE).join(account.as_str()),
+        }
+    }
+}
 
 /// The SHA-256 of a piece.
 pub type PieceHash = [u8; 32];

@@ -12,7 +12,8 @@ use super::address::DatabaseAddress;
 use super::connection::{Database, answered};
 use super::error::DatabaseError;
 use super::link::Value;
-use super::rows::{FactRow, FileRow, PieceHash, RowKind, SessionFacts};
+use super::rows::{FactRow, FileRow, HomeKey, PieceHash, RowKind, SessionFacts};
+use crate::domain::AccountId;
 
 /// What is stored of a home, read at one moment.
 pub struct StoredHome {
@@ -23,13 +24,36 @@ pub struct StoredHome {
 impl StoredHome {
     /// # Errors
     /// Returns why the database cannot be used.
-    pub async fn open(address: &DatabaseAddress, home: Uuid) -> Result<Self, DatabaseError> {
+    pub async fn open(address: &DatabaseAddress, key: &HomeKey) -> Result<Self, DatabaseError> {
         let database = Database::connect(address).await?;
         database.schema().await?.require_latest()?;
         let client = database.into_client();
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         answered(client.batch_execute(begin), "reading the home").await?;
-        Ok(Self { home, client })
+        Ok(Self { home: key.id(), client })
+    }
+
+    /// Returns the same moment of another home.
+    pub fn of(self, key: &HomeKey) -> Self {
+        Self { home: key.id(), ..self }
+    }
+
+    /// Returns the people who have homes, in the order of their ids.
+    pub async fn people(&self) -> Result<Vec<AccountId>, DatabaseError> {
+        let find = "SELECT account FROM homes WHERE account IS NOT NULL ORDER BY account";
+        let found = answered(self.client.query_typed(find, &[]), "looking for the homes of people").await?;
+        let account = |row: &tokio_postgres::Row| {
+            let text = row.get::<_, &str>(0);
+            AccountId::parse(text).ok_or_else(|| DatabaseError::Damaged { what: format!("the home of {text:?}") })
+        };
+        found.iter().map(account).collect()
+    }
+
+    /// Whether anything is stored of its files.
+    pub async fn has_files(&self) -> Result<bool, DatabaseError> {
+        let find = "SELECT EXISTS (SELECT FROM files WHERE home_id = $1)";
+        let home: [Value<'_>; 1] = [(&self.home, Type::UUID)];
+        Ok(answered(self.client.query_typed_one(find, &home), "reading files").await?.get(0))
     }
 
     /// Returns all files, folders and links, each folder before what is in it.

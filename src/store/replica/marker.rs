@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::aside::FormerCopy;
 use crate::store::atomic;
 use crate::store::error::StoreError;
-use crate::store::postgres::{DatabaseError, FoundHome, OWN_HOME};
+use crate::store::postgres::{DatabaseError, FoundHome, HomeKey};
 
 const MARKER: &str = "storage/database.json";
 /// Maximum number of starts that the marker names, besides the newest one.
@@ -37,19 +37,14 @@ pub(super) struct Marker {
 
 impl Marker {
     /// Returns the marker of a copy that has the files of `commit`.
-    pub fn complete(owner: Uuid, commit: Option<Uuid>) -> Self {
-        Self {
-            home: OWN_HOME,
-            owners: vec![owner],
-            commits: vec![commit.unwrap_or_default()],
-            boot: this_boot(),
-            given_up: None,
-        }
+    pub fn complete(home: &HomeKey, owner: Uuid, commit: Option<Uuid>) -> Self {
+        let commits = vec![commit.unwrap_or_default()];
+        Self { home: home.id(), owners: vec![owner], commits, boot: this_boot(), given_up: None }
     }
 
     /// Returns the marker of a folder that is being made a copy: it is of no state, so the database wins.
-    pub fn incomplete() -> Self {
-        Self { home: OWN_HOME, owners: Vec::new(), commits: Vec::new(), boot: this_boot(), given_up: None }
+    pub fn incomplete(home: &HomeKey) -> Self {
+        Self { home: home.id(), owners: Vec::new(), commits: Vec::new(), boot: this_boot(), given_up: None }
     }
 
     /// Whether what differs in the folder was changed here after all that the database has.
@@ -58,7 +53,7 @@ impl Marker {
         let is_last_commit = self.commits.contains(&found.files_commit().unwrap_or_default());
         // After a crash of the machine, files may be what they never were.
         let is_on_disk = self.boot.is_none() || self.boot == this_boot();
-        self.home == OWN_HOME && is_last_owner && is_last_commit && is_on_disk
+        self.home == found.id() && is_last_owner && is_last_commit && is_on_disk
     }
 
     /// Returns the starts that wrote this copy since the machine was started, and have ended if nobody holds the lock of its

@@ -15,6 +15,7 @@ mod restore;
 mod scan;
 mod storing;
 mod tracked;
+mod transfer;
 mod watched;
 
 use std::collections::HashSet;
@@ -33,8 +34,8 @@ use super::error::StoreError;
 use super::home::{Home, lock, make_dir};
 use super::home_lock::take_lock;
 use super::postgres::{
-    Claimant, Database, DatabaseAddress, DatabaseError, FactDurability, FactRow, FoundHome, HomeRows, LossPolicy,
-    OWN_HOME, OwnershipCheck, SessionFacts, StoredHome,
+    Claimant, DatabaseError, FactDurability, FactRow, FoundHome, HomeDatabase, HomeKey, HomeRows, OwnershipCheck,
+    SessionFacts, StoredHome,
 };
 use crate::domain::{InterruptedWork, SessionId, WorkId};
 use aside::FormerCopy;
@@ -43,6 +44,7 @@ use manifest::Manifest;
 use marker::Marker;
 use restore::OtherJournals;
 use storing::{Extent, Files};
+pub use transfer::{export, import};
 
 /// How often a claim is tried while another server changes the home.
 const CLAIMS: usize = 20;
@@ -82,7 +84,7 @@ impl Replica {
     /// Returns [`DatabaseError::CacheIsHome`] if the folder is a home of its own, and other errors if the database or the folder
     /// cannot be used.
     pub async fn open(
-        (address, policy): (&DatabaseAddress, LossPolicy),
+        (database, key): (&HomeDatabase, &HomeKey),
         folder: &Path,
         usage: CacheUse,
         claimant: Claimant,
@@ -101,7 +103,7 @@ impl Replica {
         }
         let owner = claimant.id();
         for _ in 0..CLAIMS {
-            let found = FoundHome::find((address, policy), OWN_HOME).await?;
+            let found = FoundHome::find(database, key).await?;
             if found.is_held_from(claimant) {
                 return Err(DatabaseError::OwnedElsewhere.into());
             }
@@ -113,7 +115,7 @@ impl Replica {
                 Claimant::Member(_) if found.was_given_up_to(claimant) => InterruptedWork::GoesOn,
                 Claimant::Member(_) => InterruptedWork::GoesOnAfterLoss,
             };
-            let (is_new, is_incomplete) = (found.is_new(), found.is_incomplete());
+            let (is_new, is_incomplete, is_whole) = (found.is_new(), found.is_incomplete(), *key == HomeKey::Server);
             let commit = found.files_commit();
             if usage == CacheUse::Serve && is_incomplete {
                 return Err(DatabaseError::ImportIncomplete.into());
@@ -127,8 +129,9 @@ impl Replica {
                     return Err(DatabaseError::CacheIsHome { folder: folder.to_owned() }.into());
                 }
                 // A start that dies while it restores leaves no copy: the database wins again.
-                (CacheUse::Serve, None) => Marker::incomplete().write(&dir)?,
-                (CacheUse::Import | CacheUse::Adopt, _) if !is_new && !is_incomplete => {
+                (CacheUse::Serve, None) => Marker::incomplete(key).write(&dir)?,
+                // The homes of people are a part of the home of their server.
+                (CacheUse::Import | CacheUse::Adopt, _) if is_whole && !is_new && !is_incomplete => {
                     return Err(DatabaseError::NotEmpty.into());
                 }
                 (CacheUse::Import | CacheUse::Adopt, _) => {}
@@ -141,13 +144,13 @@ impl Replica {
             let claimed = Claimed {
                 rows,
                 former: marker.as_ref().map_or(FormerCopy::Unknown, Marker::former_copy),
-                marker: Marker::complete(owner, commit),
+                marker: Marker::complete(key, owner, commit),
                 commit,
                 is_kept: is_copy || is_new || usage != CacheUse::Serve,
                 is_copy,
                 interrupted,
             };
-            let replica = claimed.opened(address, (&dir, usage)).await?;
+            let replica = claimed.opened((database, key), (&dir, usage)).await?;
             drop(lock);
             return Ok(replica);
         }
@@ -231,26 +234,6 @@ impl Replica {
     }
 }
 
-/// Writes the home in the database to an empty folder, from which a server can start.
-///
-/// # Errors
-/// Returns an error if the folder is not empty, if the database has no home, or if the folder cannot be written.
-pub async fn export(address: &DatabaseAddress, folder: &Path) -> Result<(), StoreError> {
-    let doing = || StoreError::io(format!("opening {}", folder.display()));
-    std::fs::create_dir_all(folder).map_err(doing())?;
-    let dir = Dir::open_ambient_dir(folder, ambient_authority()).map_err(doing())?;
-    if dir.entries().map_err(doing())?.next().is_some() {
-        return Err(StoreError::Exists { path: folder.display().to_string() });
-    }
-    let stored = StoredHome::open(address, OWN_HOME).await?;
-    Database::connect(address).await?.require_complete_homes().await?;
-    let manifest = restore::restore(&stored, &dir, FormerCopy::Unknown).await?;
-    if manifest.rows().next().is_none() {
-        return Err(StoreError::NotFound { what: "home in the database".to_owned() });
-    }
-    restore::restore_journals(&dir, &stored.facts().await?, OtherJournals::Aside(FormerCopy::Unknown))
-}
-
 /// A home that was claimed.
 struct Claimed {
     rows: HomeRows,
@@ -269,8 +252,12 @@ struct Claimed {
 
 impl Claimed {
     /// Makes the folder the copy. If it cannot, the home is given up at once, so that another server can have it.
-    async fn opened(self, address: &DatabaseAddress, (dir, usage): (&Dir, CacheUse)) -> Result<Replica, StoreError> {
-        let copied = self.copied(address, (dir, usage)).await;
+    async fn opened(
+        self,
+        of: (&HomeDatabase, &HomeKey),
+        (dir, usage): (&Dir, CacheUse),
+    ) -> Result<Replica, StoreError> {
+        let copied = self.copied(of, (dir, usage)).await;
         let (manifest, journals) = match copied {
             Ok(copied) => copied,
             Err(error) => {
@@ -294,10 +281,10 @@ impl Claimed {
 
     async fn copied(
         &self,
-        address: &DatabaseAddress,
+        (database, key): (&HomeDatabase, &HomeKey),
         (dir, usage): (&Dir, CacheUse),
     ) -> Result<(Manifest, Journals), StoreError> {
-        let stored = StoredHome::open(address, OWN_HOME).await?;
+        let stored = StoredHome::open(&database.address, key).await?;
         let manifest = match self.is_kept {
             true => Manifest::of(stored.files().await?),
             false => restore::restore(&stored, dir, self.former).await?,

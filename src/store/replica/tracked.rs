@@ -4,8 +4,17 @@
 use crate::store::atomic;
 
 /// Files at the top of a home.
-const FILES: [&str; 9] = [
+const FILES: [&str; 18] = [
+    "accounts.json",
     "api-tokens.json",
+    "audit.1.jsonl",
+    "audit.2.jsonl",
+    "audit.3.jsonl",
+    "audit.4.jsonl",
+    "audit.5.jsonl",
+    "audit.6.jsonl",
+    "audit.7.jsonl",
+    "audit.jsonl",
     "config.json",
     "mcp.json",
     "project-members.json",
@@ -92,6 +101,8 @@ mod tests {
             "workspaces/a/.git/config",
             "workspaces",
             "scratch/x.journal",
+            "accounts.json",
+            "audit.7.jsonl",
         ] {
             assert!(may_be_written(kept.as_bytes()), "{kept}");
         }
@@ -108,6 +119,7 @@ mod tests {
             "workspace//x",
             "workspace/.x.miniclaw-tmp",
             "workspacex",
+            "people/ann/workspace/SOUL.md",
             "",
             "workspace/a\0b",
         ] {

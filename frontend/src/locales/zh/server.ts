@@ -258,6 +258,7 @@ export const server: Record<string, string> = {
   own_name: '此项目已经属于你。',
   too_many_members: '一个项目最多有 100 名成员和邀请，请先移除一个。',
   no_member: '此项目没有这个名称的成员或邀请。',
+  no_sharing_in_database: '此服务器的主文件夹保存在数据库中，无法共享项目。每个人只能使用自己的项目。',
   no_invitation: '没有这个邀请，它可能已被撤回。',
   members_damaged: 'project-members.json 已损坏。请更正该文件，然后重新启动服务器。',
   members_changed: 'project-members.json 已被其他程序更改。请重新启动服务器。',

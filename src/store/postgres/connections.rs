@@ -1,0 +1,100 @@
+//! The connections with which the homes of a process are written. Homes share them, so that many people need few.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_postgres::Client;
+
+use super::address::DatabaseAddress;
+use super::connection::Database;
+use super::error::DatabaseError;
+
+/// Maximum number of writes under way at the same time.
+const MAX_CONNECTIONS: usize = 16;
+
+/// Connections to one database. Cheap to clone.
+#[derive(Clone)]
+pub struct Connections(Arc<Shared>);
+
+struct Shared {
+    turns: Arc<Semaphore>,
+    idle: Mutex<Vec<Client>>,
+    /// How many connections were made.
+    made: AtomicU64,
+}
+
+/// A connection that is in use. It is closed afterwards unless it is given back.
+pub(super) struct Lease {
+    client: Client,
+    shared: Arc<Shared>,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        let turns = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        Self(Arc::new(Shared { turns, idle: Mutex::default(), made: AtomicU64::new(0) }))
+    }
+}
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Connections({} made)", self.made())
+    }
+}
+
+impl Connections {
+    /// Returns a connection that nobody uses, or a new one. Waits while too many are in use.
+    ///
+    /// # Errors
+    /// Returns why there is no connection.
+    pub(super) async fn lease(&self, address: &DatabaseAddress) -> Result<Lease, DatabaseError> {
+        let shared = self.0.clone();
+        let turn = shared.turns.clone().acquire_owned().await.expect("the semaphore is never closed");
+        let idle = || {
+            let mut idle = shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            std::iter::from_fn(|| idle.pop()).find(|client| !client.is_closed())
+        };
+        let client = match idle() {
+            Some(client) => client,
+            None => {
+                let client = Database::connect(address).await?.into_client();
+                shared.made.fetch_add(1, Ordering::SeqCst);
+                client
+            }
+        };
+        Ok(Lease { client, shared, _turn: turn })
+    }
+
+    /// Returns how many connections were made. If it is the same as before, no connection was lost in the meantime that is used
+    /// now, so the database has not crashed under those that are.
+    pub(super) fn made(&self) -> u64 {
+        self.0.made.load(Ordering::SeqCst)
+    }
+}
+
+impl Lease {
+    /// Lets others use the connection, which must have nothing under way.
+    pub fn give_back(self) {
+        if !self.client.is_closed() {
+            self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.client);
+        }
+    }
+}
+
+impl Deref for Lease {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl DerefMut for Lease {
+    fn deref_mut(&mut self) -> &mut Client {
+        &mut self.client
+    }
+}
