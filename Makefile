@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder embedder-e5 test test-build test-rust test-frontend test-model test-e5 bench fuzz kills cluster cluster-faults everyday thorough soak interop eval eval-cross processors release fmt lint openapi
+.PHONY: help run build frontend model embedder embedder-use test test-build test-rust test-frontend test-model bench fuzz kills cluster cluster-faults everyday thorough soak interop eval eval-cross processors release fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -17,7 +17,7 @@ run: build ## Build everything, get a model if none is configured, and start on 
 	@if $(TARGET)/release/miniclaw doctor --home $(HOME_DIR) --needs-model; then \
 	  echo "No model is configured or found: building the small embedded one. A provider's key in .env gives you a better model; see README.md."; \
 	  $(MAKE) --no-print-directory model || echo "The small model could not be installed (see above); starting without it."; fi
-	@python3 scripts/get-model.py --model use --once --yes --dir "$(MODELS_DIR)" || echo "The embedding model could not be downloaded (see above): search uses words only."
+	@python3 scripts/get-model.py --model e5 --once --yes --dir "$(MODELS_DIR)" || echo "The embedding model could not be downloaded (see above): search uses words only."
 	@echo "Open http://127.0.0.1:$(PORT)"
 	@exec $(TARGET)/release/miniclaw serve --home $(HOME_DIR) --port $(PORT)
 
@@ -38,11 +38,11 @@ model: ## Build the embedded model's server and get its weights (1.1 GB)
 	sh crates/llm/cargo.sh build --release --locked -p miniclaw-llm
 	@python3 scripts/get-model.py --yes --dir "$(MODELS_DIR)"
 
-embedder: ## Get the weights of the embedding model, for search by meaning (32 MB)
-	@python3 scripts/get-model.py --model use --yes --dir "$(MODELS_DIR)"
-
-embedder-e5: ## Get the weights of a better but slower embedding model, multilingual-e5-small (91 MB; selected in config.yml)
+embedder: ## Get the weights of the embedding model multilingual-e5-small, for search by meaning (91 MB)
 	@python3 scripts/get-model.py --model e5 --yes --dir "$(MODELS_DIR)"
+
+embedder-use: ## Get the weights of a smaller embedding model that finds less, Universal Sentence Encoder (32 MB; selected in config.yml)
+	@python3 scripts/get-model.py --model use --yes --dir "$(MODELS_DIR)"
 
 # The compiler leaves a core idle at times, which the tests without a browser use.
 test: ## Install what the tests need and run all of them
@@ -70,7 +70,7 @@ test-build: frontend/dist/index.html
 	cargo test --locked --no-run
 
 # The browser tests drive the binary that cargo test built for its own.
-test-rust: frontend/dist/index.html embedder ## Tests of the server, and of the web UI in a real browser
+test-rust: frontend/dist/index.html embedder embedder-use ## Tests of the server, and of the web UI in a real browser
 	@scripts/install-tools.sh browser
 	@scripts/install-tools.sh disk
 	@scripts/install-tools.sh sandbox
@@ -80,8 +80,8 @@ test-rust: frontend/dist/index.html embedder ## Tests of the server, and of the 
 	TOOLS="$(abspath $(TARGET))/tools/postgres" python3 scripts/test_get_postgres.py
 	python3 scripts/test_release.py Packed
 	MINICLAW_POSTGRES_BIN="$(abspath $(TARGET))/tools/postgres/bin" cargo test --locked
-	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked -p miniclaw-embed --test use_multilingual
-	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder universal_sentence_encoder
+	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked -p miniclaw-embed --test use_multilingual --test e5_small
+	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run e2e
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run budgets
 
@@ -90,10 +90,6 @@ test-model: model ## Tests of the embedded model, with the real weights
 	MINICLAW_TEST_MODEL="$(WEIGHTS)" sh crates/llm/cargo.sh test --release --locked -p miniclaw-llm --test model
 	MINICLAW_TEST_MODEL="$(WEIGHTS)" MINICLAW_TEST_LLM="$(abspath $(TARGET))/release/miniclaw-llm" \
 	  cargo test --locked --test embedded_model -- --nocapture
-
-test-e5: embedder-e5 ## Tests of multilingual-e5-small, with the real weights
-	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked -p miniclaw-embed --test e5_small
-	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder e5_small
 
 # The programs are installed into a folder of their own, in environments that do not disturb each other.
 INTEROP := $(abspath $(TARGET))/interop
@@ -136,7 +132,7 @@ eval-cross: build ## Measure retrieval on questions asked in another language th
 ON := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER
 COMPARED := cargo test --locked --test processors -- --nocapture
 
-processors: embedder ## Compare what searches find on this processor and on emulated ones
+processors: embedder-use ## Compare what searches find on this processor and on emulated ones
 	@scripts/install-tools.sh processors
 	MINICLAW_MODELS="$(MODELS_DIR)" $(COMPARED)
 	MINICLAW_MODELS="$(MODELS_DIR)" $(ON)="qemu-x86_64-static -cpu Haswell" $(COMPARED)

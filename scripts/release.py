@@ -26,7 +26,7 @@ NEWEST_GLIBC = (2, 36)
 PACKED = "GLIBC_ABI_DT_RELR"
 TEXTS = ["README.md", "CHANGELOG.md", "LICENSE", "config.example.yml", ".env.example"]
 FOLDERS = ["docs", "packaging"]
-MODEL = "use-multilingual-v3"
+MODEL = "multilingual-e5-small"
 
 
 class Failure(Exception):
@@ -104,7 +104,7 @@ def content(options):
     # Only what is committed: a folder may hold notes of whoever builds.
     files |= {name: (REPOSITORY / name).read_bytes() for name in listed if name}
     model = options.models / MODEL
-    if not (model / "weights.npz").is_file():
+    if not (model / "e5-small-q4.bin").is_file():
         raise Failure(f"the embedding model is not in {model}; get it first: make embedder")
     return files | {f"models/{MODEL}/{file.name}": file.read_bytes() for file in model.iterdir() if file.is_file()}
 

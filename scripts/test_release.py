@@ -122,7 +122,7 @@ class Unpacked(unittest.TestCase):
     def test_program_runs_with_nothing_but_glibc(self):
         model = {"OPENAI_API_KEY": "test", "OPENAI_MODEL": "mock", "MINICLAW_MODELS": "/opt/models"}
         self.run_program("init", "/home/agent")
-        self.assertIn("use-multilingual-v3 (there)", self.run_program("doctor", "--home", "/home/agent", **model))
+        self.assertIn("multilingual-e5-small (there)", self.run_program("doctor", "--home", "/home/agent", **model))
         with (self.started("mock-llm", "--script", "/script.json") as provider,
               self.started("serve", "--home", "/home/agent", "--port", "0", OPENAI_BASE_URL=f"{provider}/v1", **model) as server):
             page = self.get(server)

@@ -40,7 +40,7 @@ use settings::SettingSource;
 
 pub use api::{ApiConfig, StepsShown};
 pub use database::{ClusterConfig, DatabaseConfig, NotExperimental};
-pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, USE_FILES};
+pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, Rerank, USE_FILES};
 pub use environment::{Environment, is_set_by_process, known_variables, process_variables};
 pub use prices::Prices;
 pub use proxy_sign_in::{ProxySecret, ProxySignIn};
@@ -165,8 +165,8 @@ pub struct Config {
     pub embedding: EmbeddingSource,
     /// Whether conversations are sent to an embedding service that is not on this machine.
     pub embeds_conversations: bool,
-    /// Folder in which the late interaction model is looked for, if one is configured.
-    pub rerank: Option<PathBuf>,
+    /// Whether searches use late interaction.
+    pub rerank: Rerank,
     pub sandbox: Level,
     pub fetch_allow_hosts: Vec<String>,
     pub retrieval: Retrieval,

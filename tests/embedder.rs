@@ -1,11 +1,11 @@
-//! The server loads each embedding model from the models folder, with the real weights. `make test-rust` and `make
-//! test-e5` download them and run this; plain `cargo test` skips it. crates/embed tests the models themselves.
+//! The server loads each embedding model from the models folder, with the real weights. `make test-rust` downloads
+//! them and runs this; plain `cargo test` skips it. crates/embed tests the models themselves.
 
 use std::path::{Path, PathBuf};
 
 use miniclaw::config::{self, Environment};
 use miniclaw::config::{EmbeddingSource, LocalModel};
-use miniclaw::domain::{Embedder, EmbeddingInput};
+use miniclaw::domain::{Embedder, EmbeddingInput, TokenEmbedder};
 use miniclaw::engine::embedder::Embedders;
 use std::sync::Arc;
 
@@ -46,4 +46,18 @@ fn e5_small_is_loaded_on_first_use() {
         [EmbeddingInput::Query, EmbeddingInput::Passage].map(|side| embedder.embed(side, &["cat"]).unwrap().remove(0));
     assert!(vectors.iter().all(|v| v.len() == 384 && (length(v) - 1.0).abs() < 1e-4));
     assert_ne!(vectors[0], vectors[1], "each side has its own prefix");
+}
+
+#[test]
+fn texts_and_their_pieces_share_one_loaded_model() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let embedders = Embedders::new(EmbeddingSource::LocalIfThere(models()), runtime.handle().clone());
+    let (whole, pieces): (Arc<dyn Embedder>, Arc<dyn TokenEmbedder>) =
+        (embedders.get().unwrap().unwrap(), embedders.tokens().unwrap().expect("it is on by default"));
+    assert!(std::ptr::addr_eq(Arc::as_ptr(&whole), Arc::as_ptr(&pieces)));
+    assert_eq!(whole.id(), pieces.id());
+    for text in ["The meeting is on Friday.", "会议在星期五。", ""] {
+        let embedded = pieces.embed_tokens(EmbeddingInput::Passage, text).unwrap();
+        assert_eq!(whole.embed(EmbeddingInput::Passage, &[text]).unwrap(), [embedded.vector], "{text}");
+    }
 }

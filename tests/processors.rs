@@ -1,6 +1,6 @@
 //! The same questions have the same answers on every processor. `make processors` runs this on this machine's own processor and on
-//! emulated ones without AVX-512 and without AVX; plain `cargo test` leaves it out, because it needs the weights of the default
-//! embedding model.
+//! emulated ones without AVX-512 and without AVX; plain `cargo test` leaves it out, because it needs the weights of the
+//! Universal Sentence Encoder.
 //!
 //! The answers are compared with those in `tests/fixtures/processors.tsv`, which a processor with AVX-512 gave. The 8-bit products
 //! are exact everywhere. Products of floats and exponentials may differ in their last bits, because a fused multiplication and

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::{doctor_mcp, doctor_server, load_config};
-use crate::config::{ConfiguredEndpoint, EmbeddingSource, LocalModel, known_variables};
+use crate::config::{Config, ConfiguredEndpoint, EmbeddingSource, LocalModel, Rerank, known_variables};
 use crate::domain::Root;
 use crate::prompt::system::prompt_files;
 use crate::provider::find_local;
@@ -45,8 +45,7 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
         say!("           {}", crate::engine::models::NO_MODEL);
     }
     say!("vectors    {}", vectors(&config.embedding));
-    let rerank = config.rerank.as_deref().map(|models| local(LocalModel::E5Small, models));
-    say!("rerank     {}", rerank.as_deref().unwrap_or("none"));
+    say!("rerank     {}", rerank(&config));
     let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox));
     say!("sandbox    {}: {}", config.sandbox.name(), sandbox.status());
     say!("           {}", runtime.block_on(tried(&sandbox))?);
@@ -98,7 +97,29 @@ fn vectors(source: &EmbeddingSource) -> String {
         EmbeddingSource::None => "none: search goes by words".to_owned(),
         EmbeddingSource::Service(endpoint) => format!("{} at {}", endpoint.label, endpoint.base_url),
         EmbeddingSource::Local(model, models) => local(*model, models),
-        EmbeddingSource::LocalIfThere(models) => local(LocalModel::default(), models),
+        EmbeddingSource::LocalIfThere(models) => match LocalModel::first_in(models) {
+            Some(model) if model != LocalModel::default() => {
+                format!(
+                    "{}; {} finds more: {}",
+                    local(model, models),
+                    LocalModel::default().name(),
+                    LocalModel::default().command()
+                )
+            }
+            _ => local(LocalModel::default(), models),
+        },
+    }
+}
+
+/// Describes where the vectors for late interaction come from.
+fn rerank(config: &Config) -> String {
+    match &config.rerank {
+        Rerank::None => "none".to_owned(),
+        Rerank::E5Small(models) => local(LocalModel::E5Small, models),
+        Rerank::Auto => match config.embedding.local() {
+            Some((LocalModel::E5Small, _)) => format!("with {}", LocalModel::E5Small.name()),
+            _ => format!("none: it needs {}", LocalModel::E5Small.name()),
+        },
     }
 }
 

@@ -55,7 +55,9 @@ pub fn eval(arguments: &EvalArguments) -> anyhow::Result<ExitCode> {
     }
     let home = Home::open(&folder)?;
     let extractor = Extractor::new(Sandbox::new(SandboxConfig::new(config.sandbox)));
-    let libraries = Libraries { config: &config, home: &home, embedders: &embedders, extractor: &extractor };
+    let idle_time = Arc::default();
+    let libraries =
+        Libraries { config: &config, home: &home, embedders: &embedders, idle_time: &idle_time, extractor: &extractor };
     let mut worse = 0;
     for root in Root::HOME.into_iter().filter(|root| root.is_searched()) {
         let library: Arc<Library> = libraries.of_root(root);

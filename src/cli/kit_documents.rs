@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::kit::{Kit, Mode};
 use super::kit_conversations::ImportedConversations;
-use crate::domain::{Embedder, EmbeddingInput, FileStamp, Hit, RelPath, TokenEmbedder, TranscriptPart};
+use crate::domain::{EmbedError, Embedder, EmbeddingInput, FileStamp, Hit, RelPath, TokenEmbedder, TranscriptPart};
 use crate::retrieval::analyse::Analyser;
 use crate::retrieval::extract::{Document, Format};
 use crate::retrieval::index::fingerprint;
@@ -126,51 +126,45 @@ impl Kit {
         }
         index.commit()?;
         let snapshot = index.snapshot()?;
-        let vectors = match &self.embedder {
-            Some(embedder) => Some(self.vectors(set, &**embedder, &snapshot)?),
+        let mut vectors = self.embedder.as_deref().map(|embedder| self.open_vectors(set, embedder)).transpose()?;
+        let tokens = match &self.tokens {
+            Some(embedder) => Some(self.tokens((set, number), (&**embedder, vectors.as_mut()), &snapshot)?),
             None => None,
         };
+        if let (Some(embedder), Some(vectors)) = (&self.embedder, &mut vectors) {
+            add_missing(vectors, &**embedder, &snapshot)?;
+        }
         let rows = vectors
             .iter()
             .flat_map(|vectors| snapshot.keys().filter_map(|(address, key)| Some((address, vectors.row(key)?))));
         let rows = rows.collect();
-        let tokens = match &self.tokens {
-            Some(embedder) => Some(self.tokens((set, number), &**embedder, &snapshot)?),
-            None => None,
-        };
         Ok(Corpus { snapshot, rows, vectors: vectors.map(RwLock::new), tokens })
     }
 
     /// Opens the token vectors of a corpus and adds the missing ones. Each corpus has its own file, because each has
-    /// its own mean.
+    /// its own mean. If the vectors of whole texts are of the same model, they are added, too.
     fn tokens(
         &self,
         (set, number): (&str, usize),
-        embedder: &dyn TokenEmbedder,
+        (embedder, vectors): (&dyn TokenEmbedder, Option<&mut Vectors>),
         snapshot: &IndexSnapshot,
     ) -> anyhow::Result<RwLock<TokenVectors>> {
         let file = outside::cache(&self.runs.join(format!("{set}-{number}-{}.tokens", embedder.id())))?;
         let tokens = RwLock::new(TokenVectors::open(file, embedder.id(), embedder.dimension())?);
-        late::fill(&tokens, embedder, snapshot, &mut |_| {})?;
+        let is_one_model = self.embedder.as_ref().is_some_and(|whole| whole.id() == embedder.id());
+        let mut vectors = vectors.filter(|_| is_one_model);
+        late::fill(&tokens, embedder, snapshot, &mut |chunk| match &mut vectors {
+            Some(vectors) => vectors
+                .add(chunk.key, chunk.vector)
+                .map_err(|error| EmbedError::Unavailable(format!("The vectors cannot be kept: {error}."))),
+            None => Ok(()),
+        })?;
         Ok(tokens)
     }
 
-    fn vectors(&self, set: &str, embedder: &dyn Embedder, snapshot: &IndexSnapshot) -> anyhow::Result<Vectors> {
+    fn open_vectors(&self, set: &str, embedder: &dyn Embedder) -> anyhow::Result<Vectors> {
         let file = outside::cache(&self.runs.join(format!("{set}-{}.vectors", embedder.id())))?;
-        let mut vectors = Vectors::open(file, embedder.id(), embedder.dimension())?;
-        let missing: Vec<(Address, u64)> = snapshot.keys().filter(|(_, key)| vectors.row(*key).is_none()).collect();
-        for chunks in missing.chunks(BATCH) {
-            let mut texts = Vec::new();
-            for (address, _) in chunks {
-                texts.push(snapshot.chunk(*address)?.indexed());
-            }
-            let made =
-                embedder.embed(EmbeddingInput::Passage, &texts.iter().map(String::as_str).collect::<Vec<_>>())?;
-            for ((_, key), vector) in chunks.iter().zip(&made) {
-                vectors.add(*key, vector)?;
-            }
-        }
-        Ok(vectors)
+        Ok(Vectors::open(file, embedder.id(), embedder.dimension())?)
     }
 
     /// Searches like [`crate::library::Library`], but in chunks that belong to no home.
@@ -183,7 +177,7 @@ impl Kit {
             query_vector = embedder.embed(EmbeddingInput::Query, &[query])?.into_iter().next().map(QueryVector::new);
         }
         let pieces = match &self.tokens {
-            Some(embedder) if mode == Mode::Rerank => Some(embedder.tokens(EmbeddingInput::Query, query)?),
+            Some(embedder) if mode == Mode::Rerank => Some(embedder.embed_tokens(EmbeddingInput::Query, query)?.tokens),
             _ => None,
         };
         let searchable = Searchable {
@@ -202,6 +196,21 @@ impl Kit {
             SearchRequest { query, k: MAX_HITS, near_misses: 0, query_vector, pieces, words_only, vector_weight: None };
         Ok(searchable.search(&asked)?.hits)
     }
+}
+
+fn add_missing(vectors: &mut Vectors, embedder: &dyn Embedder, snapshot: &IndexSnapshot) -> anyhow::Result<()> {
+    let missing: Vec<(Address, u64)> = snapshot.keys().filter(|(_, key)| vectors.row(*key).is_none()).collect();
+    for chunks in missing.chunks(BATCH) {
+        let mut texts = Vec::new();
+        for (address, _) in chunks {
+            texts.push(snapshot.chunk(*address)?.indexed());
+        }
+        let made = embedder.embed(EmbeddingInput::Passage, &texts.iter().map(String::as_str).collect::<Vec<_>>())?;
+        for ((_, key), vector) in chunks.iter().zip(&made) {
+            vectors.add(*key, vector)?;
+        }
+    }
+    Ok(())
 }
 
 /// Adds a part of a conversation to an index, as [`crate::library::Library`] does.

@@ -15,7 +15,7 @@ pub enum EmbeddingSource {
     None,
     /// A local model, with its weights below this folder of models.
     Local(LocalModel, PathBuf),
-    /// The default local model if its weights exist, else none.
+    /// The first of [`LocalModel::ALL`] whose weights exist, else none.
     LocalIfThere(PathBuf),
     Service(Box<Endpoint>),
 }
@@ -25,19 +25,45 @@ impl EmbeddingSource {
     pub fn is_remote(&self) -> bool {
         matches!(self, Self::Service(endpoint) if !endpoint.is_local())
     }
+
+    /// Returns the local model that it means now, with the folder of models; `None` if it means none.
+    pub fn local(&self) -> Option<(LocalModel, &Path)> {
+        match self {
+            Self::Local(model, models) => Some((*model, models)),
+            Self::LocalIfThere(models) => LocalModel::first_in(models).map(|model| (model, models.as_path())),
+            Self::None | Self::Service(_) => None,
+        }
+    }
+}
+
+/// Whether and where the model for late interaction is looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Rerank {
+    /// Late interaction is on if vectors come from multilingual-e5-small.
+    #[default]
+    Auto,
+    None,
+    /// With multilingual-e5-small from this folder of models, wherever vectors come from.
+    E5Small(PathBuf),
 }
 
 /// An embedding model that runs in the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LocalModel {
     #[default]
-    UseMultilingual,
-    /// Better and slower.
     E5Small,
+    /// Smaller and faster, without late interaction.
+    UseMultilingual,
 }
 
 impl LocalModel {
-    pub const ALL: [Self; 2] = [Self::UseMultilingual, Self::E5Small];
+    /// All of them, the preferred ones first.
+    pub const ALL: [Self; 2] = [Self::E5Small, Self::UseMultilingual];
+
+    /// Returns the first one whose weights are below `models`.
+    pub fn first_in(models: &Path) -> Option<Self> {
+        Self::ALL.into_iter().find(|model| model.missing(models).is_none())
+    }
 
     /// Returns its name in config.yml, which is also the name of its folder in the folder of models.
     pub fn name(self) -> &'static str {
@@ -58,8 +84,8 @@ impl LocalModel {
     /// Returns the command that downloads its weights.
     pub fn command(self) -> &'static str {
         match self {
-            Self::UseMultilingual => "make embedder",
-            Self::E5Small => "make embedder-e5",
+            Self::E5Small => "make embedder",
+            Self::UseMultilingual => "make embedder-use",
         }
     }
 
@@ -69,7 +95,7 @@ impl LocalModel {
     }
 }
 
-/// Weights and vocabulary of the default model.
+/// Weights and vocabulary of the Universal Sentence Encoder.
 pub const USE_FILES: [&str; 2] = ["weights.npz", "sp.model"];
 pub const E5_FILE: &str = "e5-small-q4.bin";
 
@@ -82,25 +108,26 @@ pub(super) struct Entry {
     model: Option<String>,
     api_url: Option<String>,
     api_key: Option<SecretString>,
-    rerank: Rerank,
+    rerank: Option<RerankChoice>,
     /// Whether conversations are sent to a service beyond this machine.
     pub(super) conversations: bool,
 }
 
-/// The model for late interaction.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+/// The model for late interaction, as config.yml names it.
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Rerank {
-    MultilingualE5Small,
-    #[default]
+enum RerankChoice {
+    Auto,
+    #[serde(alias = "off")]
     None,
+    MultilingualE5Small,
 }
 
-/// Returns the folder in which the late interaction model is looked for; `None` if none is configured.
-pub(super) fn rerank(file: &Entry, environment: &Environment) -> Option<PathBuf> {
+pub(super) fn rerank(file: &Entry, environment: &Environment) -> Rerank {
     match file.rerank {
-        Rerank::MultilingualE5Small => Some(models_dir(environment)),
-        Rerank::None => None,
+        None | Some(RerankChoice::Auto) => Rerank::Auto,
+        Some(RerankChoice::None) => Rerank::None,
+        Some(RerankChoice::MultilingualE5Small) => Rerank::E5Small(models_dir(environment)),
     }
 }
 
@@ -188,7 +215,7 @@ mod tests {
         assert_eq!(shown("embedding: {provider: none}", &[key, ("EMBEDDING_MODEL", "e")]), "none");
         assert_eq!(
             shown("embedding: {provider: local}", &[key, ("EMBEDDING_MODEL", "e")]),
-            "use-multilingual-v3 below /m"
+            "multilingual-e5-small below /m"
         );
         for name in ["use-multilingual-v3", "multilingual-e5-small"] {
             let file = format!("embedding: {{provider: local, model: {name}}}");
@@ -214,11 +241,13 @@ mod tests {
     }
 
     #[test]
-    fn late_interaction_runs_only_when_configured() {
+    fn late_interaction_follows_model_unless_configured() {
         let rerank = |file| load(&[("config.yml", file)], &[("MINICLAW_MODELS", "/m")]).map(|config| config.rerank);
-        let asked = rerank("embedding: {rerank: multilingual-e5-small}").unwrap();
-        assert_eq!(asked.as_deref(), Some(std::path::Path::new("/m")));
-        assert!(rerank("").unwrap().is_none() && rerank("embedding: {rerank: none}").unwrap().is_none());
+        assert_eq!(rerank("embedding: {rerank: multilingual-e5-small}").unwrap(), Rerank::E5Small("/m".into()));
+        assert_eq!([rerank("").unwrap(), rerank("embedding: {rerank: auto}").unwrap()], [Rerank::Auto, Rerank::Auto]);
+        for file in ["embedding: {rerank: none}", "embedding: {rerank: off}"] {
+            assert_eq!(rerank(file).unwrap(), Rerank::None);
+        }
         assert!(rerank("embedding: {rerank: e5}").is_err());
         assert_eq!(shown("embedding: {rerank: multilingual-e5-small}", &[]), "local if there /m");
     }
@@ -236,5 +265,20 @@ mod tests {
             let error = load(&[("config.yml", file)], &[]).err().unwrap().to_string();
             assert!(error.contains(words), "{error}");
         }
+    }
+
+    #[test]
+    fn best_model_that_is_there_is_meant() {
+        let folder = tempfile::tempdir().unwrap();
+        let models = folder.path();
+        let source = EmbeddingSource::LocalIfThere(models.to_owned());
+        let meant = || source.local().map(|(model, _)| model);
+        assert_eq!(meant(), None);
+        for model in LocalModel::ALL.into_iter().rev() {
+            std::fs::create_dir(models.join(model.name())).unwrap();
+            model.files().iter().for_each(|file| std::fs::write(models.join(model.name()).join(file), "x").unwrap());
+            assert_eq!(meant(), Some(model), "those that are preferred come last here");
+        }
+        assert_eq!(meant(), Some(LocalModel::E5Small));
     }
 }

@@ -155,7 +155,7 @@ pub const SETTINGS: &[Setting] = &[
     }),
     after_restart(setting("embedding.model", SettingKind::Text)),
     after_restart(Setting { loosening: Loosening::On, ..setting("embedding.conversations", SettingKind::Boolean) }),
-    after_restart(setting("embedding.rerank", SettingKind::Choice(&["none", "multilingual-e5-small"]))),
+    after_restart(setting("embedding.rerank", SettingKind::Choice(&["auto", "none", "multilingual-e5-small"]))),
     after_restart(whole("retrieval.chunk_tokens", 32, 4096)),
     after_restart(whole("retrieval.chunk_overlap", 0, 2048)),
     after_restart(setting("retrieval.bm25_k1", SettingKind::Number { minimum: 0.0, maximum: 10.0 })),
@@ -206,7 +206,7 @@ impl Setting {
                 json!(super::default_sandbox(mode.unwrap_or_default()).name())
             }
             "embedding.conversations" => json!(false),
-            "embedding.rerank" => json!("none"),
+            "embedding.rerank" => json!("auto"),
             "retrieval.chunk_tokens" => json!(limits.tokens),
             "retrieval.chunk_overlap" => json!(limits.overlap),
             "retrieval.bm25_k1" => json!(bm25.k1),

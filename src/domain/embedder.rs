@@ -29,7 +29,8 @@ pub trait Embedder: Send + Sync {
     fn embed(&self, side: EmbeddingInput, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
 
-/// A model that computes a vector for each piece of a text, in the context of the whole text.
+/// A model that computes a vector for each piece of a text, in the context of the whole text. One that is also an [`Embedder`]
+/// has the same id there.
 pub trait TokenEmbedder: Send + Sync {
     /// Returns model and version. Vectors of different ids are never compared. Safe as part of a file name.
     fn id(&self) -> &str;
@@ -37,12 +38,21 @@ pub trait TokenEmbedder: Send + Sync {
     /// Returns how many numbers a vector has.
     fn dimension(&self) -> usize;
 
-    /// Returns the pieces of the text in order, without the special tokens that the model adds. Pieces at the end of a
-    /// text that is too long for the model are left out. Blocks, like [`Embedder::embed`].
+    /// Returns the vectors of the text and of its pieces. Blocks, like [`Embedder::embed`].
     ///
     /// # Errors
     /// Returns an error if the model cannot answer. Search then continues without these vectors.
-    fn tokens(&self, side: EmbeddingInput, text: &str) -> Result<Vec<TokenVector>, EmbedError>;
+    fn embed_tokens(&self, side: EmbeddingInput, text: &str) -> Result<EmbeddedText, EmbedError>;
+}
+
+/// The vectors of a text, from one pass of the model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmbeddedText {
+    /// The vector of the whole text, equal to that of [`Embedder::embed`] of the same model.
+    pub vector: Vec<f32>,
+    /// The pieces in order, without the special tokens that the model adds. Pieces at the end of a text that is too long for
+    /// the model are left out.
+    pub tokens: Vec<TokenVector>,
 }
 
 /// A piece of a text with its vector.
@@ -60,12 +70,12 @@ pub struct TokenVector {
 pub enum EmbedError {
     /// The weights are missing.
     #[error(
-        "the embedding model is not there: {0}. Run `make embedder`, or `make embedder-e5` for multilingual-e5-small."
+        "the embedding model is not there: {0}. Run `make embedder`, or `make embedder-use` for use-multilingual-v3."
     )]
     Missing(String),
     /// The weights exist but are not valid.
     #[error(
-        "the embedding model cannot be used: {0}. Remove its folder, and get it again with `make embedder` or `make embedder-e5`."
+        "the embedding model cannot be used: {0}. Remove its folder, and get it again with `make embedder` or `make embedder-use`."
     )]
     Broken(String),
     /// The embedding service refused the request, or its settings are wrong: a retry does not help.

@@ -82,7 +82,7 @@ pub use cost::{BadCurrency, Cost, Currency, Price};
 pub use deleted::{DeletedTurn, turn_of, turns};
 pub use egress::{EgressAttempt, EgressAttempts, EgressGrant, EgressProxy};
 pub use elicitation::{Elicitation, ElicitationAction, ElicitationAnswer, RecordedElicitation, Resumption, Wanted};
-pub use embedder::{EmbedError, Embedder, EmbeddingInput, TokenEmbedder, TokenVector};
+pub use embedder::{EmbedError, EmbeddedText, Embedder, EmbeddingInput, TokenEmbedder, TokenVector};
 pub use entry_path::EntryPath;
 pub use event::{Binding, Event, Fact, HandOff, InputProgress, RequestedCall, StatusKind};
 pub use git::{BranchName, GitAuthor, GitRefused};

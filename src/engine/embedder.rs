@@ -1,27 +1,22 @@
-//! Provides the embedder. It is loaded or connected on first use: its weights take 66 or 90 MB, and connecting to a
-//! service takes a network request.
+//! Provides the embedders. They are loaded or connected on first use: weights take 66 or 90 MB, and connecting to a
+//! service takes a network request. Vectors of texts and of their pieces share one loaded model.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use miniclaw_embed::{E5Small, UniversalSentenceEncoder};
 use tokio::runtime::Handle;
 
-use crate::config::{E5_FILE, EmbeddingSource, LocalModel, USE_FILES};
+use crate::config::{E5_FILE, EmbeddingSource, LocalModel, Rerank, USE_FILES};
 use crate::domain::{EmbedError, Embedder, TokenEmbedder};
 use crate::provider::Embeddings;
 use crate::store;
 
-/// Loads a model from its folder below `models`.
-fn load(model: LocalModel, models: &Path) -> Result<Arc<dyn Embedder>, EmbedError> {
-    Ok(match model {
-        LocalModel::UseMultilingual => {
-            let [weights, vocabulary] = USE_FILES;
-            Arc::new(UniversalSentenceEncoder::load(&read(model, models, weights)?, &read(model, models, vocabulary)?)?)
-        }
-        LocalModel::E5Small => e5(models)?,
-    })
+fn load_use(models: &Path) -> Result<Arc<dyn Embedder>, EmbedError> {
+    let read = |file| read(LocalModel::UseMultilingual, models, file);
+    let [weights, vocabulary] = USE_FILES;
+    Ok(Arc::new(UniversalSentenceEncoder::load(&read(weights)?, &read(vocabulary)?)?))
 }
 
 fn read(model: LocalModel, models: &Path, file: &str) -> Result<Vec<u8>, EmbedError> {
@@ -32,7 +27,7 @@ fn read(model: LocalModel, models: &Path, file: &str) -> Result<Vec<u8>, EmbedEr
     store::read_model_file(&path, MOST).map_err(|error| EmbedError::Broken(format!("{}: {error}", path.display())))
 }
 
-fn e5(models: &Path) -> Result<Arc<E5Small>, EmbedError> {
+fn load_e5(models: &Path) -> Result<Arc<E5Small>, EmbedError> {
     Ok(Arc::new(E5Small::load(&read(LocalModel::E5Small, models, E5_FILE)?)?))
 }
 
@@ -43,11 +38,11 @@ const PAUSE: Duration = Duration::from_secs(60);
 
 pub struct Embedders {
     source: EmbeddingSource,
-    /// Folder of models with the model for late interaction; `None` if late interaction is off.
-    rerank: Option<PathBuf>,
+    rerank: Rerank,
     runtime: Handle,
     vectors: Mutex<State<dyn Embedder>>,
-    tokens: Mutex<State<dyn TokenEmbedder>>,
+    /// For vectors of texts, and for late interaction. Locked after `vectors`.
+    e5: Mutex<State<E5Small>>,
 }
 
 struct State<T: ?Sized> {
@@ -82,12 +77,12 @@ impl<T: ?Sized> State<T> {
 impl Embedders {
     /// `runtime` runs the requests to a service.
     pub fn new(source: EmbeddingSource, runtime: Handle) -> Self {
-        Self { source, rerank: None, runtime, vectors: Mutex::default(), tokens: Mutex::default() }
+        Self { source, rerank: Rerank::default(), runtime, vectors: Mutex::default(), e5: Mutex::default() }
     }
 
-    /// Turns late interaction by multilingual-e5-small on, whose weights are below this folder of models.
-    pub fn with_rerank(self, models: Option<PathBuf>) -> Self {
-        Self { rerank: models, ..self }
+    /// Sets whether there is late interaction.
+    pub fn with_rerank(self, rerank: Rerank) -> Self {
+        Self { rerank, ..self }
     }
 
     pub fn source(&self) -> &EmbeddingSource {
@@ -110,22 +105,41 @@ impl Embedders {
     /// # Errors
     /// As [`Embedders::get`].
     pub fn tokens(&self) -> Result<Option<Arc<dyn TokenEmbedder>>, EmbedError> {
-        let Some(models) = &self.rerank else { return Ok(None) };
-        let load = || Ok(Some(e5(models)? as Arc<dyn TokenEmbedder>));
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).get(load)
+        let models = match (&self.rerank, self.source.local()) {
+            (Rerank::E5Small(models), _) => models,
+            // Not if weights that were added later are of another model than the one in use.
+            (Rerank::Auto, Some((LocalModel::E5Small, models)))
+                if self.get()?.is_some_and(|used| used.id() == E5Small::ID) =>
+            {
+                models
+            }
+            (Rerank::Auto | Rerank::None, _) => return Ok(None),
+        };
+        Ok(Some(self.e5(models)?))
+    }
+
+    fn e5(&self, models: &Path) -> Result<Arc<E5Small>, EmbedError> {
+        let loaded = self.e5.lock().unwrap_or_else(PoisonError::into_inner).get(|| load_e5(models).map(Some))?;
+        loaded.ok_or_else(|| EmbedError::Missing(LocalModel::E5Small.name().to_owned()))
     }
 
     fn make(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedError> {
-        match &self.source {
-            EmbeddingSource::None => Ok(None),
-            EmbeddingSource::Local(model, models) => load(*model, models).map(Some),
-            EmbeddingSource::LocalIfThere(models) if LocalModel::default().missing(models).is_some() => Ok(None),
-            EmbeddingSource::LocalIfThere(models) => load(LocalModel::default(), models).map(Some),
-            EmbeddingSource::Service(endpoint) => {
-                let service = Embeddings::connect((**endpoint).clone(), self.runtime.clone())?;
-                Ok(Some(Arc::new(service)))
-            }
+        if let EmbeddingSource::Service(endpoint) = &self.source {
+            let service = Embeddings::connect((**endpoint).clone(), self.runtime.clone())?;
+            return Ok(Some(Arc::new(service)));
         }
+        let found = self.source.local();
+        if let (EmbeddingSource::LocalIfThere(_), Some((model, _))) = (&self.source, found)
+            && model != LocalModel::default()
+        {
+            let (used, better) = (model.name(), LocalModel::default());
+            tracing::info!(used, "searches find more with {}: {}", better.name(), better.command());
+        }
+        Ok(match found {
+            None => None,
+            Some((LocalModel::E5Small, models)) => Some(self.e5(models)?),
+            Some((LocalModel::UseMultilingual, models)) => Some(load_use(models)?),
+        })
     }
 }
 
@@ -189,6 +203,34 @@ mod tests {
         assert!(embedders.get().unwrap().is_none());
         damaged(LocalModel::default(), models.path());
         assert!(embedders.get().is_err(), "they are looked at");
+    }
+
+    #[test]
+    fn late_interaction_follows_model_in_use() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let models = tempfile::tempdir().unwrap();
+        let folder = models.path().to_owned();
+        let tokens = |source: EmbeddingSource, rerank: Rerank| {
+            let embedders = Embedders::new(source, runtime.handle().clone()).with_rerank(rerank);
+            embedders.tokens().map(|tokens| tokens.is_some())
+        };
+        let if_there = || EmbeddingSource::LocalIfThere(folder.clone());
+        let with_use = || EmbeddingSource::Local(LocalModel::UseMultilingual, folder.clone());
+        damaged(LocalModel::UseMultilingual, &folder);
+        assert_eq!(tokens(if_there(), Rerank::Auto), Ok(false), "an installation without the new weights");
+        assert!(matches!(tokens(if_there(), Rerank::E5Small(folder.clone())), Err(EmbedError::Missing(_))));
+        // That damaged weights are an error shows that they are read.
+        damaged(LocalModel::E5Small, &folder);
+        assert!(matches!(tokens(if_there(), Rerank::Auto), Err(EmbedError::Broken(_))));
+        assert!(matches!(tokens(EmbeddingSource::None, Rerank::E5Small(folder.clone())), Err(EmbedError::Broken(_))));
+        for (source, rerank) in [
+            (if_there(), Rerank::None),
+            (with_use(), Rerank::Auto),
+            (EmbeddingSource::None, Rerank::Auto),
+            (service("http://127.0.0.1:9/v1"), Rerank::Auto),
+        ] {
+            assert_eq!(tokens(source, rerank), Ok(false));
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub mod git;
 mod home_tools;
 mod homes;
 pub mod hub;
+pub mod idle_time;
 mod jobs;
 mod labels;
 mod ledger;

@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::catalogue::ModelCatalogue;
 use super::embedder::Embedders;
+use super::idle_time::IdleTime;
 use super::local_model::{LocalModel, LocalModelFiles};
 use super::metrics::Metrics;
 use super::models::EMBEDDED;
@@ -34,6 +35,7 @@ pub struct Runtime {
     pub python: Option<Interpreter>,
     pub extractor: Extractor,
     pub embedders: Arc<Embedders>,
+    pub idle_time: Arc<IdleTime>,
     pub tokens: Arc<Counter>,
     pub models: Arc<ModelCatalogue>,
     /// `None` unless `metrics` in config.yml is on.
@@ -66,6 +68,7 @@ impl Runtime {
             python,
             extractor: Extractor::new(sandbox.clone()),
             embedders: Arc::new(embedders.with_rerank(config.rerank.clone())),
+            idle_time: Arc::default(),
             tokens: Arc::new(Counter::new()),
             models: Arc::new(ModelCatalogue::new(embedded_model(&config, home, &sandbox))),
             sandbox,

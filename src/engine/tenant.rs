@@ -29,6 +29,7 @@ use crate::agent::{AdminLimits, Budget};
 use crate::config::Config;
 use crate::domain::{EmbedError, ProjectId, Root, Session, TranscriptKind, WorkId};
 use crate::engine::embedder::Embedders;
+use crate::engine::idle_time::IdleTime;
 use crate::extraction::Extractor;
 use crate::library::projects::ProjectLibraries;
 use crate::library::recall::Conversations;
@@ -128,8 +129,13 @@ impl Tenant {
         if config.people.is_multi() {
             home.close_links();
         }
-        let libraries =
-            Libraries { config: &config, home: &home, embedders: &runtime.embedders, extractor: &extractor };
+        let libraries = Libraries {
+            config: &config,
+            home: &home,
+            embedders: &runtime.embedders,
+            idle_time: &runtime.idle_time,
+            extractor: &extractor,
+        };
         let (memory, knowledge) = (libraries.of_root(Root::Memory), libraries.of_root(Root::Knowledge));
         let conversations = libraries.of_conversations();
         for library in [&memory, &knowledge] {
@@ -321,8 +327,13 @@ fn project_libraries((runtime, extractor): (&Arc<Runtime>, &Extractor), home: &H
     let (parts, extractor, of_library) = (runtime.clone(), extractor.clone(), home.clone());
     let make = move |root| {
         let config = parts.config();
-        let libraries =
-            Libraries { config: &config, home: &of_library, embedders: &parts.embedders, extractor: &extractor };
+        let libraries = Libraries {
+            config: &config,
+            home: &of_library,
+            embedders: &parts.embedders,
+            idle_time: &parts.idle_time,
+            extractor: &extractor,
+        };
         libraries.of_root(root)
     };
     ProjectLibraries::new(home.clone(), Arc::new(make))
@@ -333,6 +344,7 @@ pub struct Libraries<'a> {
     pub config: &'a Config,
     pub home: &'a Home,
     pub embedders: &'a Arc<Embedders>,
+    pub idle_time: &'a Arc<IdleTime>,
     pub extractor: &'a Extractor,
 }
 
@@ -357,6 +369,7 @@ impl Libraries<'_> {
 
     fn of(&self, source: LibrarySource, keep: IndexStorage) -> Arc<Library> {
         let (embedders, tokens) = (self.embedders.clone(), self.embedders.clone());
+        let idle_time = self.idle_time.clone();
         let none = || EmbedError::Missing("no weights, and no service is configured".to_owned());
         let is_withheld = matches!(source, LibrarySource::Conversations(_)) && self.withholds_conversations();
         let embedder: LoadEmbedder = match is_withheld {
@@ -370,6 +383,7 @@ impl Libraries<'_> {
             ranking: self.config.retrieval.ranking,
             embedder,
             tokens: Arc::new(move || tokens.tokens()),
+            wait_for_idle_time: Arc::new(move || idle_time.wait()),
             extractor: self.extractor.clone(),
         };
         Arc::new(Library::new(self.home.clone(), settings))

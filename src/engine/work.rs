@@ -39,6 +39,7 @@ pub async fn work(
     mut recorder: Recorder,
     WorkTask { begin, stop_signal, chosen }: WorkTask,
 ) -> Result<RunEnd, String> {
+    let _running = tenant.runtime.idle_time.begin_work();
     let config = tenant.runtime.config();
     let tasks = Tasks {
         session_id,

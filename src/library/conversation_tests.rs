@@ -33,6 +33,7 @@ fn library_with(home: &Home, keep: IndexStorage, embedder: LoadEmbedder) -> Arc<
         ranking: Ranking::default(),
         embedder,
         tokens: Arc::new(|| Ok(None)),
+        wait_for_idle_time: Arc::new(|| ()),
         extractor: Extractor::new(Sandbox::new(SandboxConfig::new(Level::Standard))),
     };
     Arc::new(Library::new(home.clone(), settings))

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use crate::retrieval::Address;
 
 use super::background::{ModelFailure, Task};
+use super::pieces::QueryPieces;
 use super::{IndexProgress, IndexState, Library};
 use crate::domain::knowledge::{ModelName, WeightReason};
 use crate::domain::{EmbedError, Embedder, EmbeddingInput};
 use crate::heap;
 use crate::retrieval::chunk_index::key;
 use crate::retrieval::vectors::QueryVector;
-use crate::retrieval::{IndexSnapshot, Vectors};
+use crate::retrieval::{IndexSnapshot, LOCAL_MODELS, Vectors};
 
 /// Number of texts per call of the embedder; progress is reported between calls.
 const BATCH_TEXTS: usize = 16;
@@ -42,12 +43,27 @@ impl Store {
         snapshot.keys().filter_map(|(address, key)| Some((address, vectors.row(key)?))).collect()
     }
 
+    /// Stores the vector of a text.
+    ///
+    /// # Errors
+    /// Returns an error if it has another dimension or cannot be written.
+    pub fn add(&self, key: u64, vector: &[f32]) -> Result<(), EmbedError> {
+        self.write().add(key, vector).map_err(|error| EmbedError::Unavailable(error.to_string()))
+    }
+
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Vectors> {
         self.vectors.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, Vectors> {
         self.vectors.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets everything else on this machine go first from now on, in this thread.
+fn run_at_lowest_priority() {
+    if let Err(error) = rustix::process::nice(19) {
+        tracing::debug!(%error, "the priority of a thread cannot be lowered");
     }
 }
 
@@ -69,9 +85,13 @@ impl Library {
         }
     }
 
-    /// Returns the question as a vector, or the reason why the search goes by words alone.
-    pub(super) fn embed_query(self: &Arc<Self>, query: &str) -> Result<QueryVector, WeightReason> {
-        let store = self.loaded()?;
+    /// Returns the question as a vector, or the reason why the search goes by words alone. If late interaction has the same model,
+    /// `pieces` has the vector already.
+    pub(super) fn embed_query(
+        self: &Arc<Self>,
+        store: &Store,
+        (query, pieces): (&str, Option<&QueryPieces>),
+    ) -> Result<QueryVector, WeightReason> {
         self.embed_missing();
         if !store.embedder.knows(query) {
             return Err(WeightReason::UnknownLanguage);
@@ -79,6 +99,9 @@ impl Library {
         let embedded = self.view().embedded();
         if f64::from(embedded.done) < f64::from(embedded.total) * MIN_EMBEDDED_SHARE {
             return Err(WeightReason::Embedding);
+        }
+        if let Some(pieces) = pieces.filter(|pieces| pieces.store.is_of(&store.model.id)) {
+            return Ok(QueryVector::new(pieces.embedded.vector.clone()));
         }
         let vector = store.embedder.embed(EmbeddingInput::Query, &[query]).map_err(|error| {
             self.failed(error);
@@ -89,7 +112,7 @@ impl Library {
 
     /// Returns the model and its vectors if they are ready soon. Loading goes on in the background; searches go by
     /// words until then.
-    fn loaded(self: &Arc<Self>) -> Result<Arc<Store>, WeightReason> {
+    pub(super) fn loaded(self: &Arc<Self>) -> Result<Arc<Store>, WeightReason> {
         let reason = |error: &EmbedError| match error {
             EmbedError::Missing(_) => WeightReason::NoModel,
             EmbedError::Withheld => WeightReason::Withheld,
@@ -103,6 +126,7 @@ impl Library {
         }
         let begun = self.spawn_background(Task::LoadModel, |library, running| {
             let _ = library.store();
+            library.piece_store();
             heap::trim_heap();
             drop(running);
         });
@@ -139,12 +163,27 @@ impl Library {
             |error: &dyn std::fmt::Display| EmbedError::Unavailable(format!("The vectors cannot be kept: {error}."));
         let file = self.home.caches().file(&self.cache_name(&*embedder)).map_err(|error| broken(&error))?;
         let vectors = Vectors::open(file, embedder.id(), embedder.dimension()).map_err(|error| broken(&error))?;
+        self.drop_unused_vectors(embedder.id());
         let model = ModelName { id: embedder.id().to_owned(), dimension: embedder.dimension() as u32 };
         Ok(Arc::new(Store { model, embedder, vectors: RwLock::new(vectors) }))
     }
 
     pub(super) fn cache_name(&self, embedder: &dyn Embedder) -> String {
-        format!("{}-{}.vectors", self.cache_prefix(), embedder.id())
+        self.cache_name_of(embedder.id())
+    }
+
+    fn cache_name_of(&self, model: &str) -> String {
+        format!("{}-{model}.vectors", self.cache_prefix())
+    }
+
+    /// Removes the vectors of the models that run here, other than the one in use. Those of a service are left: it may cost
+    /// something to get them again.
+    fn drop_unused_vectors(&self, used: &str) {
+        for model in LOCAL_MODELS.into_iter().filter(|model| *model != used) {
+            if let Err(error) = self.home.caches().remove_all(&self.cache_name_of(model)) {
+                tracing::warn!(folder = self.folder(), %error, "old vectors are kept");
+            }
+        }
     }
 
     fn failed(&self, error: EmbedError) -> EmbedError {
@@ -171,17 +210,26 @@ impl Library {
             return;
         }
         self.spawn_background(Task::MakeVectors, move |library, running| {
+            run_at_lowest_priority();
+            // These also bring the vectors of whole texts if one model computes both.
+            library.make_pieces();
             if let Some(store) = library.view().store.clone().filter(|_| wanted) {
                 library.embed(&store);
             }
-            library.make_pieces();
             heap::trim_heap();
+            // Before the task ends, so that whoever waits for it searches with the vectors, and once more to report the state after it.
+            library.show_vectors();
             drop(running);
-            // So that what is cleared meanwhile is not shown again.
-            let _index = library.lock(&library.index);
-            let view = library.view();
-            library.show(view.snapshot.clone(), view.store.clone());
+            library.show_vectors();
         });
+    }
+
+    /// Makes the vectors that are stored visible to searches.
+    fn show_vectors(&self) {
+        // So that what is cleared meanwhile is not shown again.
+        let _index = self.lock(&self.index);
+        let view = self.view();
+        self.show(view.snapshot.clone(), view.store.clone());
     }
 
     /// Embeds until nothing is missing, including what changes meanwhile.

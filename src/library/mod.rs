@@ -11,6 +11,8 @@ mod documents;
 mod embedding;
 pub mod evaluation;
 mod pieces;
+#[cfg(test)]
+mod pieces_tests;
 pub mod project;
 mod project_files;
 pub mod projects;
@@ -32,6 +34,7 @@ use crate::domain::{EmbedError, Embedder, Hit, Root, TokenEmbedder, TranscriptKi
 use crate::extraction::Extractor;
 use crate::retrieval::analyse::Analyser;
 use crate::retrieval::chunk_index::{FileState, IndexError, StoredChunk};
+use crate::retrieval::late::MAX_CHUNKS;
 use crate::retrieval::windows::WindowLimit;
 use crate::retrieval::{
     ChunkLimits, FolderIndex, IndexSnapshot, Ranking, SearchError, SearchRequest, Searchable, wants_words_only,
@@ -95,6 +98,8 @@ pub struct LibrarySettings {
     pub ranking: Ranking,
     pub embedder: LoadEmbedder,
     pub tokens: LoadTokenEmbedder,
+    /// Blocks while vectors that can wait should not be computed, for a bounded time.
+    pub wait_for_idle_time: Arc<dyn Fn() + Send + Sync>,
     /// Reads the documents that are not plain text.
     pub extractor: Extractor,
 }
@@ -139,6 +144,8 @@ pub struct Library {
     settings: LibrarySettings,
     /// [`LARGE`]; tests set it to other values.
     large: usize,
+    /// [`MAX_CHUNKS`]; tests set it to other values.
+    late_limit: usize,
     analyser: Analyser,
     /// Locked before `index`.
     seen: Mutex<FolderState>,
@@ -228,6 +235,7 @@ impl Library {
             seen: Mutex::new(FolderState::of(&settings.source)),
             settings,
             large: LARGE,
+            late_limit: MAX_CHUNKS,
             analyser: Analyser::default(),
             index: Mutex::default(),
             view: RwLock::default(),
@@ -313,19 +321,20 @@ impl Library {
         wanted: Option<WeightReason>,
     ) -> Result<(Search, Arc<View>), LibraryError> {
         let started = Instant::now();
-        let (query_vector, words_only) = match wanted {
-            Some(reason) => (None, Some(reason)),
-            None => match self.embed_query(query) {
-                Ok(vector) => (Some(vector), None),
-                Err(reason) => (None, Some(reason)),
-            },
+        let is_quoted = wanted == Some(WeightReason::Quoted);
+        let loaded = if is_quoted { Err(WeightReason::Quoted) } else { self.loaded() };
+        let has_pieces = !is_quoted && options.vector_weight.is_none();
+        let pieces = has_pieces.then(|| self.embed_query_pieces(query)).flatten();
+        let embedded = match wanted {
+            Some(reason) => Err(reason),
+            None => loaded.and_then(|store| self.embed_query(&store, (query, pieces.as_ref()))),
         };
-        let quoted = words_only == Some(WeightReason::Quoted) || options.vector_weight.is_some();
-        let pieces = if quoted { None } else { self.pieces(query) };
+        let words_only = embedded.as_ref().err().copied();
+        let query_vector = embedded.ok();
         let embed = started.elapsed().as_micros() as u64;
         // Read after the model was requested, because loading it may have added the vectors.
         let view = self.view();
-        let (pieces, piece_store) = pieces.unzip();
+        let (pieces, piece_store) = pieces.map(|pieces| (pieces.embedded.tokens, pieces.store)).unzip();
 
         let empty;
         let snapshot = match &view.snapshot {

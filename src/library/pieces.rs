@@ -3,17 +3,25 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
-use super::background::ModelFailure;
+use super::background::{ModelFailure, Task};
 use super::embedding::{MAX_STALE_VECTORS, PROGRESS_INTERVAL};
 use super::{IndexProgress, IndexState, Library};
-use crate::domain::{EmbedError, EmbeddingInput, TokenEmbedder, TokenVector};
-use crate::retrieval::{IndexSnapshot, TokenVectors, late};
+use crate::domain::{EmbedError, EmbeddedText, EmbeddingInput, TokenEmbedder};
+use crate::retrieval::late::{self, FilledChunk};
+use crate::retrieval::{IndexSnapshot, TokenVectors};
 use crate::store::StoreError;
 
 /// A late-interaction model and its vectors.
 pub struct PieceStore {
     embedder: Arc<dyn TokenEmbedder>,
     pub tokens: RwLock<TokenVectors>,
+}
+
+/// A question for late interaction.
+pub(super) struct QueryPieces {
+    pub embedded: EmbeddedText,
+    /// What to compare its pieces with.
+    pub store: Arc<PieceStore>,
 }
 
 #[derive(Default)]
@@ -31,6 +39,11 @@ impl Pieces {
 }
 
 impl PieceStore {
+    /// Whether the vectors are of this model.
+    pub fn is_of(&self, model: &str) -> bool {
+        self.embedder.id() == model
+    }
+
     fn lacks(&self, snapshot: &IndexSnapshot) -> bool {
         let tokens = self.tokens.read().unwrap_or_else(PoisonError::into_inner);
         let missing = || snapshot.keys().any(|(_, key)| !tokens.has(key));
@@ -39,12 +52,16 @@ impl PieceStore {
 }
 
 impl Library {
-    /// Returns the question's pieces and the store to compare them with, if late interaction is configured and works.
-    pub(super) fn pieces(self: &Arc<Self>, query: &str) -> Option<(Vec<TokenVector>, Arc<PieceStore>)> {
+    /// Returns the question for late interaction, if that is configured and works, and the index is not too large for it. Does
+    /// not wait for a model that is being loaded.
+    pub(super) fn embed_query_pieces(self: &Arc<Self>, query: &str) -> Option<QueryPieces> {
+        if self.background.is_running(Task::LoadModel) || self.view().embedded().total as usize > self.late_limit {
+            return None;
+        }
         let store = self.piece_store()?;
         self.embed_missing();
-        match store.embedder.tokens(EmbeddingInput::Query, query) {
-            Ok(pieces) => Some((pieces, store)),
+        match store.embedder.embed_tokens(EmbeddingInput::Query, query) {
+            Ok(embedded) => Some(QueryPieces { embedded, store }),
             Err(error) => {
                 self.no_pieces(error);
                 None
@@ -89,28 +106,36 @@ impl Library {
         self.lock(&self.pieces).store.is_some()
     }
 
-    /// Whether vectors are missing and can be computed.
+    /// Whether vectors are missing and can be computed. An index of too many chunks needs none.
     pub(super) fn lacks_pieces(&self) -> bool {
         let pieces = self.lock(&self.pieces);
         let pausing = pieces.failed.as_ref().is_some_and(ModelFailure::is_recent);
         let Some(store) = pieces.store.clone().filter(|_| !pausing) else { return false };
         drop(pieces);
-        self.view().snapshot.as_ref().is_some_and(|snapshot| store.lacks(snapshot))
+        let snapshot = self.view().snapshot.clone();
+        snapshot.is_some_and(|snapshot| snapshot.len() <= self.late_limit && store.lacks(&snapshot))
     }
 
-    /// Computes vectors until nothing is missing, including what changes meanwhile.
+    /// Computes vectors until nothing is missing, including what changes meanwhile. If those of whole texts come from the same
+    /// model, they are stored, too.
     pub(super) fn make_pieces(&self) {
         while self.lacks_pieces() {
             let (Some(store), Some(snapshot)) = (self.piece_store(), self.view().snapshot.clone()) else { return };
+            let whole = self.view().store.clone().filter(|whole| store.is_of(&whole.model.id));
             let mut shown = Instant::now();
-            let mut report_progress = |done: usize| {
+            let mut keep = |chunk: &FilledChunk| {
+                if let Some(whole) = &whole {
+                    whole.add(chunk.key, chunk.vector)?;
+                }
                 if shown.elapsed() > PROGRESS_INTERVAL {
                     shown = Instant::now();
-                    let (done, total) = (done as u32, snapshot.len() as u32);
+                    let (done, total) = (chunk.done as u32, snapshot.len() as u32);
                     self.report(IndexProgress { state: IndexState::Embedding, done, total });
                 }
+                (self.settings.wait_for_idle_time)();
+                Ok(())
             };
-            let filled = late::fill(&store.tokens, &*store.embedder, &snapshot, &mut report_progress);
+            let filled = late::fill(&store.tokens, &*store.embedder, &snapshot, &mut keep);
             if let Err(error) = filled.and_then(|()| self.drop_old_pieces(&store, &snapshot)) {
                 self.no_pieces(error);
             }

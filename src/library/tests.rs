@@ -24,6 +24,7 @@ fn library_of(home: Home, root: Root, large: usize) -> Arc<Library> {
         ranking: Ranking::default(),
         embedder: Arc::new(|| Err(EmbedError::Missing("there is none here".to_owned()))),
         tokens: Arc::new(|| Ok(None)),
+        wait_for_idle_time: Arc::new(|| ()),
         extractor: Extractor::new(Sandbox::new(SandboxConfig::new(Level::Standard))),
     };
     let mut library = Library::new(home, settings);

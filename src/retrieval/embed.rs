@@ -2,7 +2,10 @@
 
 use miniclaw_embed::{E5Small, InvalidModel, Role, UniversalSentenceEncoder};
 
-use crate::domain::{EmbedError, Embedder, EmbeddingInput, TokenEmbedder, TokenVector};
+use crate::domain::{EmbedError, EmbeddedText, Embedder, EmbeddingInput, TokenEmbedder, TokenVector};
+
+/// The ids of all models that run in this process.
+pub const LOCAL_MODELS: [&str; 2] = [UniversalSentenceEncoder::ID, E5Small::ID];
 
 impl Embedder for UniversalSentenceEncoder {
     fn id(&self) -> &str {
@@ -60,9 +63,11 @@ impl TokenEmbedder for E5Small {
     }
 
     /// Never fails.
-    fn tokens(&self, side: EmbeddingInput, text: &str) -> Result<Vec<TokenVector>, EmbedError> {
-        let tokens = self.embed_tokens(role(side), text).into_iter();
-        Ok(tokens.map(|token| TokenVector { piece: token.id, start: token.start, vector: token.vector }).collect())
+    fn embed_tokens(&self, side: EmbeddingInput, text: &str) -> Result<EmbeddedText, EmbedError> {
+        let (vector, tokens) = self.embed_with_tokens(role(side), text);
+        let tokens = tokens.into_iter();
+        let tokens = tokens.map(|token| TokenVector { piece: token.id, start: token.start, vector: token.vector });
+        Ok(EmbeddedText { vector, tokens: tokens.collect() })
     }
 }
 

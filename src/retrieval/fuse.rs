@@ -141,8 +141,9 @@ mod tests {
     #[test]
     fn shares_are_weighted_and_foreign_script_uses_vectors() {
         let weights = Weights::with_vector(0.2, WeightReason::Balanced).with_late();
-        assert_eq!((weights.vector, weights.late), (0.1, Some(0.45)));
-        assert!((weights.lexical - 0.45).abs() < 1e-12);
+        let words = 1.0 - 0.1 - LATE_WEIGHT;
+        assert_eq!((weights.vector, weights.late), (0.1, Some(LATE_WEIGHT)));
+        assert!((weights.lexical - words).abs() < 1e-12);
         let candidate = |address: u32, lexical: f64, cosine: f64, late: f64| Candidate {
             address,
             tie_breaker: (address, 0),
@@ -154,7 +155,7 @@ mod tests {
         let all = vec![candidate(1, 4.0, 0.2, 0.3), candidate(2, 2.0, 0.6, 0.5), candidate(3, 0.0, 0.5, 0.4)];
         let ranked = ranked(all, weights);
         let scores: Vec<(u32, f64)> = ranked.iter().map(|ranked| (ranked.candidate.address, ranked.fused)).collect();
-        let expected = [(2, 0.45 * 0.5 + 0.1 + 0.45), (3, 0.8 * 0.75), (1, 0.45)];
+        let expected = [(2, words * 0.5 + 0.1 + LATE_WEIGHT), (3, 0.8 * 0.75), (1, words)];
         for ((address, score), (right, exact)) in scores.iter().zip(expected) {
             assert!(*address == right && (score - exact).abs() < 1e-9, "{scores:?}");
         }
@@ -163,6 +164,7 @@ mod tests {
     #[test]
     fn late_interaction_counts_without_vectors() {
         let weights = Weights::lexical_only(WeightReason::Identifier).with_late();
-        assert_eq!((weights.lexical, weights.vector, weights.other_script, weights.late), (0.55, 0.0, 0.0, Some(0.45)));
+        assert_eq!((weights.vector, weights.other_script, weights.late), (0.0, 0.0, Some(LATE_WEIGHT)));
+        assert!((weights.lexical + LATE_WEIGHT - 1.0).abs() < 1e-12);
     }
 }

@@ -30,6 +30,7 @@ pub mod vectors;
 pub mod windows;
 
 pub use chunk::ChunkLimits;
+pub use embed::LOCAL_MODELS;
 pub use index::{FolderIndex, Listed};
 pub use late::TokenVectors;
 pub use lexical::IndexSnapshot;

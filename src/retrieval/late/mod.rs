@@ -15,13 +15,15 @@ use miniclaw_embed::signs::SignQuery;
 use super::lexical::{IndexSnapshot, idf};
 use super::span::{Kernel, Span, WindowLimit};
 use super::windows::ScoredWindows;
-use crate::domain::{EmbedError, EmbeddingInput, TokenEmbedder, TokenVector};
+use crate::domain::{EmbedError, EmbeddedText, EmbeddingInput, TokenEmbedder, TokenVector};
 pub use store::TokenVectors;
 
 /// Standard deviation of the kernel, as a fraction of the window's length.
 const SPREAD: f64 = 0.625;
-/// Number of chunks whose pieces are sampled to compute the mean. They are all held in memory for that: 80 MB.
-const SAMPLED_CHUNKS: usize = 200;
+/// Number of chunks whose pieces are sampled to compute the mean. They are all held in memory for that: 35 MB.
+const SAMPLED_CHUNKS: usize = 64;
+/// An index of more chunks has no late interaction: its vectors would take 180 MB on disk and a quarter of an hour of a processor.
+pub const MAX_CHUNKS: usize = 10_000;
 
 /// A piece of the question, prepared for comparison.
 struct QueryPiece {
@@ -94,32 +96,41 @@ fn centred(vector: &[f32], mean: &[f32]) -> Vec<f32> {
     centred.map(|value| value / length).collect()
 }
 
-/// Computes and stores the missing vectors of the chunks of `snapshot`. After each chunk, calls `on_progress` with the number of
-/// chunks done.
+/// A chunk whose vectors were computed.
+pub struct FilledChunk<'a> {
+    pub key: u64,
+    /// The vector of its whole text.
+    pub vector: &'a [f32],
+    /// Number of chunks that are done.
+    pub done: usize,
+}
+
+/// Computes and stores the missing vectors of the pieces of the chunks of `snapshot`, and calls `on_filled` after each chunk.
 ///
 /// # Errors
-/// Returns an error if the model, the index or the store fails.
+/// Returns an error if the model, the index or the store fails, or the one that `on_filled` returns.
 pub fn fill(
     tokens: &RwLock<TokenVectors>,
     embedder: &dyn TokenEmbedder,
     snapshot: &IndexSnapshot,
-    on_progress: &mut dyn FnMut(usize),
+    on_filled: &mut dyn FnMut(&FilledChunk) -> Result<(), EmbedError>,
 ) -> Result<(), EmbedError> {
     if snapshot.is_empty() {
         return Ok(());
     }
     let read = || tokens.read().unwrap_or_else(PoisonError::into_inner);
     let write = || tokens.write().unwrap_or_else(PoisonError::into_inner);
-    let made = |address| -> Result<(Vec<TokenVector>, usize), EmbedError> {
+    let mut made = |address, key, done| -> Result<(Vec<TokenVector>, usize), EmbedError> {
         let chunk = snapshot.chunk(address).map_err(|error| failed(&error))?;
         let indexed = chunk.indexed();
-        Ok((embedder.tokens(EmbeddingInput::Passage, &indexed)?, indexed.len() - chunk.text.len()))
+        let EmbeddedText { vector, tokens } = embedder.embed_tokens(EmbeddingInput::Passage, &indexed)?;
+        on_filled(&FilledChunk { key, vector: &vector, done })?;
+        Ok((tokens, indexed.len() - chunk.text.len()))
     };
     if read().needs_new_mean(snapshot.len()) {
         let mut sample = Vec::new();
         for (address, key) in snapshot.keys().step_by(snapshot.len().div_ceil(SAMPLED_CHUNKS)) {
-            sample.push((key, made(address)?));
-            on_progress(sample.len());
+            sample.push((key, made(address, key, sample.len() + 1)?));
         }
         let own = sample
             .iter()
@@ -133,9 +144,8 @@ pub fn fill(
     }
     let missing: Vec<_> = snapshot.keys().filter(|(_, key)| !read().has(*key)).collect();
     for (number, (address, key)) in missing.iter().enumerate() {
-        let (made, heading_bytes) = made(*address)?;
+        let (made, heading_bytes) = made(*address, *key, snapshot.len() - missing.len() + number + 1)?;
         write().add(*key, &made, heading_bytes).map_err(|error| failed(&error))?;
-        on_progress(snapshot.len() - missing.len() + number + 1);
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::domain::knowledge::WeightReason;
 use crate::retrieval::analyse::Analyser;
+use crate::retrieval::fuse::LATE_WEIGHT;
 use crate::retrieval::tests::index;
 use crate::retrieval::{FolderIndex, Ranking, SearchOutcome, SearchRequest, Searchable};
 
@@ -22,19 +23,23 @@ impl TokenEmbedder for Words {
         DIMENSION
     }
 
-    fn tokens(&self, _: EmbeddingInput, text: &str) -> Result<Vec<TokenVector>, EmbedError> {
+    fn embed_tokens(&self, _: EmbeddingInput, text: &str) -> Result<EmbeddedText, EmbedError> {
         let word = |word: &str| {
             let hash = crc32fast::hash(word.as_bytes());
             let vector = (0..DIMENSION as u32).map(|at| ((hash.rotate_left(at) % 101) as f32 - 30.0) / 50.0).collect();
             TokenVector { piece: hash % 1000, start: word.as_ptr().addr() - text.as_ptr().addr(), vector }
         };
-        Ok(text.split_whitespace().map(word).collect())
+        Ok(EmbeddedText { vector: Vec::new(), tokens: text.split_whitespace().map(word).collect() })
     }
+}
+
+fn words(text: &str) -> Vec<TokenVector> {
+    Words.embed_tokens(EmbeddingInput::Passage, text).unwrap().tokens
 }
 
 fn filled(index: &FolderIndex) -> RwLock<TokenVectors> {
     let tokens = RwLock::new(TokenVectors::open(tempfile::tempfile().unwrap(), "words", DIMENSION).unwrap());
-    fill(&tokens, &Words, &index.snapshot().unwrap(), &mut |_| {}).unwrap();
+    fill(&tokens, &Words, &index.snapshot().unwrap(), &mut |_| Ok(())).unwrap();
     tokens
 }
 
@@ -49,7 +54,7 @@ fn ask(index: &FolderIndex, query: &str, tokens: Option<&RwLock<TokenVectors>>) 
         ranking: Ranking::default(),
         window: WindowLimit(256),
     };
-    let pieces = Some(Words.tokens(EmbeddingInput::Query, query).unwrap());
+    let pieces = Some(words(query));
     let words_only = crate::retrieval::wants_words_only(query);
     let asked =
         SearchRequest { query, k: 10, near_misses: 3, query_vector: None, pieces, words_only, vector_weight: None };
@@ -70,7 +75,7 @@ fn hits_show_what_late_interaction_added() {
         [("heron at the bridge", WeightReason::NoModel), ("heron_bridge", WeightReason::Identifier)]
     {
         let found = ask(&index, question, Some(&tokens));
-        assert_eq!((found.weights.late, found.weights.reason), (Some(0.45), reason));
+        assert_eq!((found.weights.late, found.weights.reason), (Some(LATE_WEIGHT), reason));
         for hit in found.hits.iter().chain(found.near_misses.iter().map(|missed| &missed.hit)) {
             let how = hit.how.as_ref().unwrap();
             let late = how.late.unwrap();
@@ -113,7 +118,11 @@ fn grown_index_restarts_and_changed_one_adds() {
     let mut progress = Vec::new();
     for (count, made) in [(3, 3), (12, 9), (12, 0), (13, 13)] {
         progress.clear();
-        fill(&tokens, &Words, &some(count), &mut |done| progress.push(done)).unwrap();
+        let mut filled = |chunk: &FilledChunk| {
+            progress.push(chunk.done);
+            Ok(())
+        };
+        fill(&tokens, &Words, &some(count), &mut filled).unwrap();
         assert_eq!((progress.len(), tokens.read().unwrap().len()), (made, count), "{count}");
     }
     fill(&tokens, &Words, &index(&[]).snapshot().unwrap(), &mut |_| panic!("nothing to make")).unwrap();
@@ -131,9 +140,7 @@ fn naive(late: &LateInteraction, question: &[TokenVector], scored: &ScoredWindow
     let texts: Vec<BTreeSet<u32>> = late
         .snapshot
         .keys()
-        .map(|(address, _)| {
-            Words.tokens(EmbeddingInput::Passage, &late.snapshot.chunk(address).unwrap().indexed()).unwrap()
-        })
+        .map(|(address, _)| words(&late.snapshot.chunk(address).unwrap().indexed()))
         .map(|tokens| tokens.into_iter().map(|token| token.piece).collect())
         .collect();
     let idf = |piece: u32| {
@@ -149,7 +156,7 @@ fn naive(late: &LateInteraction, question: &[TokenVector], scored: &ScoredWindow
             for (part_index, part) in span.parts.iter().enumerate() {
                 let chunk = late.snapshot.chunk(part.chunk).unwrap();
                 let heading_bytes = chunk.indexed().len() - chunk.text.len();
-                for token in Words.tokens(EmbeddingInput::Passage, &chunk.indexed()).unwrap() {
+                for token in words(&chunk.indexed()) {
                     let start = token.start.checked_sub(heading_bytes).map(|start| start as u32);
                     if start.and_then(|start| span.fresh_unit(part_index, start)) != Some(unit) {
                         continue;
@@ -185,7 +192,7 @@ proptest! {
         let candidates = crate::retrieval::windows::Candidates { lexical: &all, vector: &[] };
         let scored = crate::retrieval::windows::windows(&snapshot, &matches, &candidates, WindowLimit(256)).unwrap();
         let late = LateInteraction { tokens: &tokens, snapshot: &snapshot, window: WindowLimit(256) };
-        let question = Words.tokens(EmbeddingInput::Query, &query).unwrap();
+        let question = words(&query);
         let scores = late.scores(&question.iter().collect::<Vec<_>>(), &scored).unwrap();
         for (score, naive) in scores.iter().zip(naive(&late, &question, &scored)) {
             prop_assert!((score - naive).abs() < 1e-5, "{score} {naive}");

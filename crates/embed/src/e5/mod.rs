@@ -57,33 +57,23 @@ impl E5Small {
 
     /// Computes one L2-normalised vector of [`Self::DIMENSION`] floats for each text, in order.
     pub fn embed(&self, role: Role, texts: &[&str]) -> Vec<Vec<f32>> {
-        texts.iter().map(|text| self.mean(role, text)).collect()
+        texts.iter().map(|text| mean(&self.network.encode(&self.tokenize(role, text)))).collect()
     }
 
-    /// Computes a vector for each token of the text, in the context of the whole text. The result excludes the begin and end
-    /// tokens, the prefix, and the tokens past the limit.
-    pub fn embed_tokens(&self, role: Role, text: &str) -> Vec<TokenEmbedding> {
+    /// Computes the same vector as [`E5Small::embed`], and one for each token in the context of the whole text, in one pass. The
+    /// tokens exclude the begin and end tokens, the prefix, and those past the limit.
+    pub fn embed_with_tokens(&self, role: Role, text: &str) -> (Vec<f32>, Vec<TokenEmbedding>) {
         let prefix_bytes = prefix(role).len() + 1;
         let offsets = self.tokenizer.encode_with_offsets(&format!("{} {text}", prefix(role)), Self::MAX_TOKENS);
         let offsets = offsets.into_iter().filter_map(|(id, start)| Some((id, start.checked_sub(prefix_bytes)?)));
-        let vectors = self.token_vectors(role, text);
-        offsets.zip(vectors).map(|((id, start), vector)| TokenEmbedding { id, start, vector }).collect()
-    }
-
-    fn token_vectors(&self, role: Role, text: &str) -> Vec<Vec<f32>> {
         let before = self.tokenizer.encode(prefix(role), Self::MAX_TOKENS).len() - 1;
         let ids = self.tokenize(role, text);
         let rows = self.network.encode(&ids);
         let count = ids.len().saturating_sub(before + 1);
-        rows.chunks_exact(Self::DIMENSION).skip(before).take(count).map(|row| normalized(row.to_vec())).collect()
-    }
-
-    /// Computes the mean of the vectors of all tokens, scaled to length 1.
-    fn mean(&self, role: Role, text: &str) -> Vec<f32> {
-        let mut sum = vec![0.0; Self::DIMENSION];
-        let rows = self.network.encode(&self.tokenize(role, text));
-        rows.chunks_exact(Self::DIMENSION).for_each(|row| network::add(&mut sum, row));
-        normalized(sum)
+        let vectors = rows.chunks_exact(Self::DIMENSION).skip(before).take(count);
+        let token =
+            |((id, start), row): ((u32, usize), &[f32])| TokenEmbedding { id, start, vector: normalized(row.to_vec()) };
+        (mean(&rows), offsets.zip(vectors).map(token).collect())
     }
 }
 
@@ -93,6 +83,13 @@ fn prefix(role: Role) -> &'static str {
         Role::Query => "query:",
         Role::Passage => "passage:",
     }
+}
+
+/// Returns the mean of the rows of all tokens, scaled to length 1.
+fn mean(rows: &[f32]) -> Vec<f32> {
+    let mut sum = vec![0.0; E5Small::DIMENSION];
+    rows.chunks_exact(E5Small::DIMENSION).for_each(|row| network::add(&mut sum, row));
+    normalized(sum)
 }
 
 fn normalized(mut vector: Vec<f32>) -> Vec<f32> {

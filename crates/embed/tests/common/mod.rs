@@ -52,5 +52,5 @@ pub fn model_file(model: &str, name: &str) -> Vec<u8> {
     let models = std::env::var_os("MINICLAW_MODELS").map(PathBuf::from).or_else(default).expect("a home");
     let path = models.join(model).join(name);
     std::fs::read(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}; run `make embedder` or `make embedder-e5`", path.display()))
+        .unwrap_or_else(|error| panic!("{}: {error}; run `make embedder` or `make embedder-use`", path.display()))
 }
