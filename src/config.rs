@@ -16,6 +16,7 @@ mod retrieval;
 pub mod settings;
 mod tls;
 mod tools;
+mod traces;
 mod vision;
 
 use std::collections::BTreeMap;
@@ -47,6 +48,7 @@ pub use proxy_sign_in::{ProxySecret, ProxySignIn};
 pub use retrieval::Retrieval;
 pub use tls::TlsPaths;
 pub use tools::{McpServerConfig, ToolSwitches};
+pub use traces::TracesConfig;
 pub use vision::VisionModels;
 
 /// The fields of config.yml. An unknown field is an error, so that a typo does not go unnoticed.
@@ -81,6 +83,7 @@ struct File {
     store: Option<database::Entry>,
     /// Whether `/metrics` is served.
     metrics: bool,
+    traces: Option<traces::Entry>,
     /// By the id of a model, or the name that is sent to its server.
     prices: BTreeMap<String, Price>,
     limits: WrittenLimits,
@@ -187,6 +190,8 @@ pub struct Config {
     pub token: Option<SecretString>,
     /// Whether figures are counted for `/metrics`.
     pub metrics: bool,
+    /// The collector that gets traces of works.
+    pub traces: Option<TracesConfig>,
     /// The database in which the home is kept; `None` if it is kept in files.
     pub database: Option<DatabaseConfig>,
     /// Who uses the server, and how they sign in.
@@ -304,6 +309,7 @@ impl Config {
             people,
             database: database::database(&file, environment)?,
             metrics: file.metrics,
+            traces: traces::traces(file.traces.as_ref(), environment)?,
             tls: TlsPaths { certificate: file.tls_cert, key: file.tls_key },
             host: file.host,
             port: file.port.or(file.backend_port),

@@ -262,6 +262,9 @@ pub async fn run(
     let grace = if place.cluster().is_some() { DRAIN_GRACE } else { STOP_GRACE };
     serve_until(app, listening, (stop, grace)).await;
     place.leave().await;
+    if let Some(traces) = &runtime.traces {
+        traces.stop().await;
+    }
     match taken_over.is_cancelled() {
         true => Err(StartRefused::Database(Box::new(DatabaseError::Fenced)).into()),
         false => Ok(()),

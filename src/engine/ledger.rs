@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::hub::{Hub, PublishedItem};
 use super::metrics::WorkMeter;
+use super::traces::WorkTracer;
 use super::{EngineError, Tenant};
 use crate::clock;
 use crate::domain::{Event, Fact, Session, SessionId};
@@ -25,6 +26,8 @@ pub struct Ledger {
     unsaved: bool,
     /// `None` unless figures are counted.
     meter: Option<WorkMeter>,
+    /// `None` unless traces are sent.
+    tracer: Option<WorkTracer>,
     /// Where facts become durable, as figures say it.
     store: &'static str,
 }
@@ -41,6 +44,7 @@ impl Ledger {
     pub fn new(id: SessionId, loaded: Loaded, tenant: &Tenant) -> Self {
         let (log, claim, hub) = (tenant.log.clone(), tenant.claim, tenant.hub.clone());
         let mut writer = log.writer(claim, &id);
+        let traced = id.clone();
         writer.continue_chain(loaded.chain);
         Self {
             session: Arc::new(loaded.session),
@@ -52,6 +56,11 @@ impl Ledger {
             hub,
             version: loaded.version,
             unsaved: loaded.unsaved,
+            tracer: tenant
+                .runtime
+                .traces
+                .clone()
+                .map(|traces| WorkTracer::new(traces, tenant.runtime.models.clone(), traced)),
             meter: tenant.runtime.metrics.clone().map(|metrics| WorkMeter::new(metrics, tenant.runtime.models.clone())),
             store: if tenant.home.is_in_database() { "postgres" } else { "files" },
         }
@@ -83,8 +92,8 @@ impl Ledger {
         self.writer.append(std::slice::from_ref(&fact), Durability::Synced).await?;
         if let Some(meter) = &mut self.meter {
             meter.metrics().committed(self.store, since.elapsed());
-            meter.observe(&fact.event);
         }
+        self.measure(&fact.event);
         Arc::make_mut(&mut self.session).apply_fact(&fact);
         Ok(fact.event)
     }
@@ -123,6 +132,9 @@ impl Ledger {
     fn measure(&mut self, event: &Event) {
         if let Some(meter) = &mut self.meter {
             meter.observe(event);
+        }
+        if let Some(tracer) = &mut self.tracer {
+            tracer.observe(event);
         }
     }
 

@@ -63,6 +63,7 @@ pub mod takeover;
 pub mod tenant;
 pub mod tool_choices;
 pub mod tool_sources;
+mod traces;
 mod uploads;
 pub mod usage_report;
 pub mod watch;

@@ -14,6 +14,7 @@ use super::metrics::Metrics;
 use super::models::EMBEDDED;
 use super::projects::MAX_UPLOADS;
 use super::server_settings::ConfigFile;
+use super::traces::Traces;
 use crate::config::people::PeopleConfig;
 use crate::config::settings::SettingSource;
 use crate::config::{Config, ConfiguredEndpoint};
@@ -40,6 +41,8 @@ pub struct Runtime {
     pub models: Arc<ModelCatalogue>,
     /// `None` unless `metrics` in config.yml is on.
     pub metrics: Option<Arc<Metrics>>,
+    /// `None` unless `traces` in config.yml names a collector.
+    pub traces: Option<Arc<Traces>>,
     /// The port this server listens on. No tool may connect to it.
     pub own_port: u16,
     /// The home of the server, whose config.yml and `.env` configure it.
@@ -73,6 +76,7 @@ impl Runtime {
             models: Arc::new(ModelCatalogue::new(embedded_model(&config, home, &sandbox))),
             sandbox,
             metrics: config.metrics.then(Arc::default),
+            traces: config.traces.as_ref().map(Traces::start).transpose()?.map(Arc::new),
             host_names: Arc::new(RwLock::new(config.host_names.clone())),
             config: RwLock::new(Arc::new(config)),
             config_file: RwLock::default(),
@@ -104,6 +108,7 @@ impl Runtime {
         config.token.clone_from(&old.token);
         config.tls.clone_from(&old.tls);
         config.metrics = old.metrics;
+        config.traces.clone_from(&old.traces);
         // Who may make an account changes at once; who uses the server, and how they sign in, after a restart.
         let PeopleConfig { registration, own_providers, own_provider_hosts, .. } = config.people;
         config.people = PeopleConfig { registration, own_providers, own_provider_hosts, ..old.people.clone() };

@@ -377,7 +377,7 @@ mod tests {
         let runtime = Runtime::start(config, folder.path(), 0).await.unwrap();
         runtime.find_models();
         let server = crate::store::Home::open(folder.path()).unwrap();
-        let homes = Homes::Each { people: server.people_folder().unwrap(), server };
+        let homes = Homes::Each { people: server.people_folder().unwrap(), kept: None, server };
         let registry = TenantRegistry::new(runtime, homes);
         let engine = registry.open(&TenantId::parse("ann").unwrap()).await.unwrap();
 

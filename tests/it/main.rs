@@ -161,6 +161,7 @@ mod takeover;
 mod tls;
 mod tool_choices;
 mod tools;
+mod traces;
 mod usage;
 mod vault;
 mod verify;
