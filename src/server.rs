@@ -17,7 +17,7 @@ use crate::api::{Access, App, Listening, MAX_UNAUTHENTICATED_SOCKETS, PageSecret
 use crate::clock;
 use crate::config::settings::SettingSource;
 use crate::config::{Config, DatabaseConfig, NotExperimental, TlsPaths};
-use crate::engine::people::{People, PeopleUnusable};
+use crate::engine::people::{People, PeopleUnusable, fingerprint};
 use crate::engine::{Runtime, TenantId, TenantRegistry, starter};
 use crate::sandbox::{Level, Sandbox};
 use crate::store::{ApiTokens, DatabaseError, ServerContact, complete_move, is_unused, real_path};
@@ -92,10 +92,6 @@ pub enum StartRefused {
     NoSandbox(IpAddr),
     #[error("the home cannot be kept in the database ({code}): {0}", code = .0.code())]
     Database(Box<DatabaseError>),
-    #[error(
-        "several servers (store.cluster) can serve one person only, so far; remove `cluster` from `store` in config.yml, or auth_mode: multi"
-    )]
-    ClusterForSeveral,
     #[error(transparent)]
     Experimental(#[from] NotExperimental),
     #[error(
@@ -190,6 +186,7 @@ pub async fn run(
     let listening = Listening::start(listener, tls);
     let code = (options.sign_in == SignIn::Required).then(clock::new_secret);
     let is_multi = config.people.is_multi();
+    let sign_ins = config.people.jwt_secret.as_ref().filter(|_| is_multi).map(fingerprint);
     let is_api_open = config.api.open;
     let token = config.token.clone().filter(|_| !is_multi);
     let (proxies, proxy_sign_in) = (config.people.trusted_proxies.clone(), config.people.proxy_sign_in.clone());
@@ -197,7 +194,7 @@ pub async fn run(
     // Last: a start that fails before takes the home from no other server.
     let mut stop = Box::pin(stop);
     let place = tokio::select! {
-        place = place.open() => place?,
+        place = place.open(sign_ins) => place?,
         // A copy of a large home takes its time.
         () = &mut stop => return Ok(()),
     };
@@ -209,8 +206,9 @@ pub async fn run(
     let sandbox = sandbox_info(&runtime.sandbox);
     let tenants = TenantRegistry::new(runtime.clone(), place.homes(is_multi)?);
     let people = match (&place, is_multi) {
-        // The home is claimed when it is asked for.
-        (OpenedPlace::Cluster(_), _) => None,
+        // Homes are claimed when they are asked for.
+        (OpenedPlace::Cluster(_), false) => None,
+        (OpenedPlace::Cluster(membership), true) => Some(membership.people(&tenants).await?),
         (OpenedPlace::Home(_) | OpenedPlace::Database(..), false) => {
             tenants.open(&TenantId::owner()).await.map(|_| None)?
         }
@@ -275,9 +273,6 @@ pub async fn run(
 fn database(options: &ServerOptions) -> anyhow::Result<Option<DatabaseConfig>> {
     let mut config = Config::of_process(&options.folder)?;
     let Some(database) = config.database.take() else { return Ok(None) };
-    if config.people.is_multi() && database.cluster.is_some() {
-        return Err(StartRefused::ClusterForSeveral.into());
-    }
     database.require_experimental().map_err(StartRefused::Experimental)?;
     let config = options.configure(config);
     options.address(&config)?;

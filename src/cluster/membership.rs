@@ -44,6 +44,7 @@ pub struct Membership {
 struct State {
     database: DatabaseAddress,
     address: String,
+    sign_ins: Option<Vec<u8>>,
     standing: watch::Sender<Standing>,
     /// Since when the last beat that arrived counts, and the id that it was for.
     last: Mutex<LastBeat>,
@@ -68,12 +69,17 @@ impl Membership {
     ///
     /// # Errors
     /// Returns why the database cannot be used.
-    pub async fn join(database: &DatabaseConfig, cluster: &ClusterConfig) -> Result<Self, DatabaseError> {
-        let (server, sent_at) = (new_server(&cluster.address), Instant::now());
+    pub async fn join(
+        database: &DatabaseConfig,
+        cluster: &ClusterConfig,
+        sign_ins: Option<Vec<u8>>,
+    ) -> Result<Self, DatabaseError> {
+        let (server, sent_at) = (new_server(&cluster.address, sign_ins.clone()), Instant::now());
         let Joined { row, time } = ServerRow::join(&database.address, &server).await?;
         let state = Arc::new(State {
             database: database.address.clone(),
             address: cluster.address.clone(),
+            sign_ins,
             standing: watch::Sender::new(Standing::Member(server.id)),
             last: Mutex::new(LastBeat { id: server.id, sent_at, time }),
             works: AtomicUsize::new(0),
@@ -210,7 +216,7 @@ impl State {
 
     async fn joined_again(&self) -> ServerRow {
         loop {
-            let (server, sent_at) = (new_server(&self.address), Instant::now());
+            let (server, sent_at) = (new_server(&self.address, self.sign_ins.clone()), Instant::now());
             match ServerRow::join(&self.database, &server).await {
                 Ok(Joined { row, time }) => {
                     self.arrived(LastBeat { id: server.id, sent_at, time });
@@ -249,7 +255,7 @@ impl State {
     }
 }
 
-fn new_server(address: &str) -> NewServer {
+fn new_server(address: &str, sign_ins: Option<Vec<u8>>) -> NewServer {
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    NewServer { id: Uuid::new_v4(), address: address.to_owned(), version }
+    NewServer { id: Uuid::new_v4(), address: address.to_owned(), version, sign_ins }
 }

@@ -6,6 +6,8 @@
 mod membership;
 mod probe;
 
+use std::collections::HashMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,8 +20,8 @@ use uuid::Uuid;
 
 use crate::config::{ClusterConfig, DatabaseConfig};
 use crate::store::{
-    CacheUse, Claimant, ClusterOverview, ClusterRows, DatabaseError, HomeKey, HomeOwnerRow, Replica, ServerContact,
-    StoreError,
+    CacheUse, Claimant, ClusterAccounts, ClusterOverview, ClusterRows, DatabaseError, HomeDatabase, HomeKey,
+    HomeOwnerRow, Replica, ServerContact, StoreError,
 };
 
 use membership::Membership;
@@ -27,20 +29,26 @@ pub use membership::Standing;
 
 /// How long it is not looked up again who owns a home. A server that is asked for a home that is no longer its own says so.
 const OWNER_LIFE: Duration = Duration::from_secs(1);
-/// Maximum number of homes that are taken over in one look.
-const MAX_ORPHANS: u32 = 20;
+/// Maximum number of homes without an owner that are looked at at once; works of people who may not work rest among them.
+const MAX_ORPHANS: u32 = 1000;
+/// Homes whose owners are looked up in one statement.
+const OWNERS_AT_ONCE: usize = 1000;
 
 /// This server as a member of its cluster.
 pub struct Cluster {
-    database: DatabaseConfig,
+    database: HomeDatabase,
     /// The folder of the copy of the server's own home.
     folder: PathBuf,
     membership: Membership,
     /// What is looked up; connected by the first use.
     rows: tokio::sync::Mutex<Option<Connected>>,
-    owner: Mutex<Option<KnownOwner>>,
+    /// The same, for the accounts, which must not wait for anything else.
+    account_rows: tokio::sync::Mutex<Option<Connected>>,
+    owners: Mutex<HashMap<HomeKey, KnownOwner>>,
     /// How the commands of the person who runs the server reach it.
     contact: OnceLock<ServerContact>,
+    /// Keeps other servers out of the folder.
+    _lock: File,
 }
 
 struct Connected {
@@ -48,7 +56,7 @@ struct Connected {
     rows: ClusterRows,
 }
 
-/// Who owned the own home when that was looked up last.
+/// Who owned a home when that was looked up last.
 struct KnownOwner {
     owner: Option<OtherOwner>,
     looked_at: Instant,
@@ -71,22 +79,29 @@ pub struct ClaimedCopy {
 }
 
 impl Cluster {
-    /// Joins the cluster. Servers that ran in the same folder, and have ended, are declared dead.
+    /// Joins the cluster. Servers that ran in the same folder, and have ended, are declared dead. `sign_ins` is what the key of
+    /// sign-ins is known by, if several people use the servers.
     ///
     /// # Errors
     /// Returns an error if the database cannot be used, or if a server runs in this folder.
-    pub async fn join(database: DatabaseConfig, cluster: &ClusterConfig, folder: &Path) -> Result<Self, StoreError> {
+    pub async fn join(
+        database: &DatabaseConfig,
+        (cluster, sign_ins): (&ClusterConfig, Option<Vec<u8>>),
+        folder: &Path,
+    ) -> Result<Self, StoreError> {
         let looked = folder.to_owned();
-        let ended = tokio::task::spawn_blocking(move || Replica::ended_owners(&looked));
-        let ended = ended.await.map_err(|_| StoreError::ShutDown)??;
-        let membership = Membership::join(&database, cluster).await?;
+        let taken = tokio::task::spawn_blocking(move || Replica::take_folder(&looked));
+        let (lock, ended) = taken.await.map_err(|_| StoreError::ShutDown)??;
+        let membership = Membership::join(database, cluster, sign_ins).await?;
         let cluster = Self {
-            database,
+            database: database.homes(),
             folder: folder.to_owned(),
             membership,
             rows: tokio::sync::Mutex::default(),
-            owner: Mutex::default(),
+            account_rows: tokio::sync::Mutex::default(),
+            owners: Mutex::default(),
             contact: OnceLock::new(),
+            _lock: lock,
         };
         if !ended.is_empty() {
             let declared =
@@ -123,26 +138,52 @@ impl Cluster {
         self.membership.set_works(works);
     }
 
-    /// Returns the other server that owns the own home; `None` if no server that lives does, or this one.
+    /// Returns the other server that owns a home; `None` if no server that lives does, or this one.
     ///
     /// # Errors
     /// Returns an error if the database does not answer.
-    pub async fn other_owner(&self) -> Result<Option<OtherOwner>, DatabaseError> {
-        if let Some(known) = self.known() {
+    pub async fn other_owner(&self, home: &HomeKey) -> Result<Option<OtherOwner>, DatabaseError> {
+        if let Some(known) = self.known(home) {
             return Ok(known);
         }
-        self.look_up_owner().await
+        self.look_up_owner(home).await
     }
 
     /// Like [`Cluster::other_owner`], and not from memory.
     ///
     /// # Errors
     /// Returns an error if the database does not answer.
-    pub async fn look_up_owner(&self) -> Result<Option<OtherOwner>, DatabaseError> {
-        let row = self.with_rows(|rows| rows.owner_of(HomeKey::Server.id()).boxed()).await?;
+    pub async fn look_up_owner(&self, home: &HomeKey) -> Result<Option<OtherOwner>, DatabaseError> {
+        let id = home.id();
+        let row = self.with_rows(|rows| async move { rows.owner_of(id).await }.boxed()).await?;
+        Ok(self.note_owner(home, row))
+    }
+
+    /// Looks up again who owns the homes that others had, so that what passes through to those who have lost them ends.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn look_up_known_owners(&self) -> Result<(), DatabaseError> {
+        let known: Vec<HomeKey> = {
+            let mut owners = self.owners();
+            owners.retain(|_, known| known.owner.is_some());
+            owners.keys().cloned().collect()
+        };
+        for some in known.chunks(OWNERS_AT_ONCE) {
+            let ids: Vec<Uuid> = some.iter().map(HomeKey::id).collect();
+            let rows = self.with_rows(|rows| async move { rows.owners_of(&ids).await }.boxed()).await?;
+            let mut rows: HashMap<Uuid, HomeOwnerRow> = rows.into_iter().collect();
+            for home in some {
+                self.note_owner(home, rows.remove(&home.id()));
+            }
+        }
+        Ok(())
+    }
+
+    fn note_owner(&self, home: &HomeKey, row: Option<HomeOwnerRow>) -> Option<OtherOwner> {
         let row = row.filter(|row| self.standing() != Standing::Member(row.server_id));
-        let mut slot = self.owner();
-        let before = slot.take().and_then(|known| known.owner);
+        let mut owners = self.owners();
+        let before = owners.remove(home).and_then(|known| known.owner);
         let owner = match (row, before) {
             (Some(row), Some(before)) if before.row == row => Some(before),
             (row, before) => {
@@ -150,17 +191,17 @@ impl Cluster {
                 row.map(|row| OtherOwner { row, lost: CancellationToken::new() })
             }
         };
-        *slot = Some(KnownOwner { owner: owner.clone(), looked_at: Instant::now() });
-        Ok(owner)
+        owners.insert(home.clone(), KnownOwner { owner: owner.clone(), looked_at: Instant::now() });
+        owner
     }
 
-    fn owner(&self) -> MutexGuard<'_, Option<KnownOwner>> {
-        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn owners(&self) -> MutexGuard<'_, HashMap<HomeKey, KnownOwner>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn known(&self) -> Option<Option<OtherOwner>> {
-        let slot = self.owner();
-        slot.as_ref().filter(|known| known.looked_at.elapsed() < OWNER_LIFE).map(|known| known.owner.clone())
+    fn known(&self, home: &HomeKey) -> Option<Option<OtherOwner>> {
+        let owners = self.owners();
+        owners.get(home).filter(|known| known.looked_at.elapsed() < OWNER_LIFE).map(|known| known.owner.clone())
     }
 
     /// Returns the time since 1970 by the clock of the database, which all servers share.
@@ -168,21 +209,21 @@ impl Cluster {
         self.membership.shared_time()
     }
 
-    /// Claims the own home and makes the folder its copy.
+    /// Claims a home and makes its folder the copy.
     ///
     /// # Errors
     /// Returns [`DatabaseError::OwnedElsewhere`] if a server that lives owns it, and other errors if the database or the folder
     /// cannot be used.
-    pub async fn claim(&self) -> Result<ClaimedCopy, StoreError> {
+    pub async fn claim(&self, home: &HomeKey) -> Result<ClaimedCopy, StoreError> {
         let member = match self.standing() {
             Standing::Member(member) if !self.membership.is_draining() => member,
             Standing::Member(_) | Standing::Fenced => return Err(StoreError::Fenced),
         };
-        let home = (&self.database.homes(), &HomeKey::Server);
-        let opened = Replica::open(home, &self.folder, CacheUse::Serve, Claimant::Member(member)).await;
+        let folder = home.folder(&self.folder);
+        let opened = Replica::open((&self.database, home), &folder, CacheUse::Serve, Claimant::Member(member)).await;
         let replica = opened?;
-        tracing::info!(server = %member, "claimed the home");
-        Ok(ClaimedCopy { folder: self.folder.clone(), replica, member })
+        tracing::info!(server = %member, home = %home, "claimed a home");
+        Ok(ClaimedCopy { folder, replica, member })
     }
 
     /// Declares servers dead that have ended or whose time is over.
@@ -203,12 +244,46 @@ impl Cluster {
         Ok(())
     }
 
-    /// Whether the own home has works under way and no server that lives.
+    /// Returns homes that have works under way and no server that lives, without those that are open here.
     ///
     /// # Errors
     /// Returns an error if the database does not answer.
-    pub async fn is_orphaned(&self) -> Result<bool, DatabaseError> {
-        Ok(self.with_rows(|rows| rows.orphans(MAX_ORPHANS).boxed()).await?.contains(&HomeKey::Server.id()))
+    pub async fn orphans(&self, open: &[HomeKey]) -> Result<Vec<HomeKey>, DatabaseError> {
+        let open: Vec<Uuid> = open.iter().map(HomeKey::id).collect();
+        self.with_rows(|rows| async move { rows.orphans(MAX_ORPHANS, &open).await }.boxed()).await
+    }
+
+    /// Returns the accounts unless they are those with this number.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer, or if they are damaged or missing.
+    pub async fn accounts(&self, known: i64) -> Result<Option<ClusterAccounts>, DatabaseError> {
+        let rows = &self.account_rows;
+        self.with(rows, |rows| async move { ClusterAccounts::newer(rows, known).await }.boxed()).await
+    }
+
+    /// Says that this server knows the accounts with this number.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn know_accounts(&self, number: i64) -> Result<(), DatabaseError> {
+        self.with(&self.account_rows, |rows| async move { rows.know_accounts(number).await }.boxed()).await
+    }
+
+    /// Returns the number of the accounts as they are stored; 0 if there are none.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn accounts_number(&self) -> Result<i64, DatabaseError> {
+        self.with(&self.account_rows, |rows| rows.accounts_number().boxed()).await
+    }
+
+    /// Whether all servers that live know the accounts with this number.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn accounts_are_known(&self, number: i64) -> Result<bool, DatabaseError> {
+        self.with(&self.account_rows, |rows| async move { rows.accounts_are_known(number).await }.boxed()).await
     }
 
     /// Returns the servers and homes of the cluster, and the id of this server in it.
@@ -234,8 +309,16 @@ impl Cluster {
         &self,
         ask: impl for<'r> FnOnce(&'r ClusterRows) -> BoxFuture<'r, Result<T, DatabaseError>>,
     ) -> Result<T, DatabaseError> {
+        self.with(&self.rows, ask).await
+    }
+
+    async fn with<T>(
+        &self,
+        slot: &tokio::sync::Mutex<Option<Connected>>,
+        ask: impl for<'r> FnOnce(&'r ClusterRows) -> BoxFuture<'r, Result<T, DatabaseError>>,
+    ) -> Result<T, DatabaseError> {
         let id = self.membership.id();
-        let mut slot = self.rows.lock().await;
+        let mut slot = slot.lock().await;
         if slot.as_ref().is_none_or(|connected| connected.id != id) {
             *slot = None;
             *slot = Some(Connected { id, rows: ClusterRows::connect(&self.database.address, id).await? });

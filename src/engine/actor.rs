@@ -47,6 +47,8 @@ pub struct Actor {
     timers: ApprovalTimers,
     /// The server is stopping or the session leaves memory: questions that wait for a person stay open.
     suspending: bool,
+    /// Whether a run that is cut off ends here, also in a cluster.
+    ends_here: bool,
     /// A summary is being made: the messages must not change.
     compressing: Option<CompactedBy>,
     /// Channel for the results of model requests outside the run.
@@ -134,6 +136,7 @@ impl Actor {
             send_now: None,
             timers: ApprovalTimers::default(),
             suspending: false,
+            ends_here: false,
             compressing: None,
             errands: mpsc::channel(4),
         }
@@ -195,7 +198,8 @@ impl Actor {
                 }
                 ActorWakeup::SideRequest(SideRequest::NearlyFull) => self.compact_automatically(),
                 ActorWakeup::Command(Some(Command::Close { closing, reply })) => {
-                    self.suspending = closing == Closing::Server;
+                    self.suspending = closing != Closing::Deleted;
+                    self.ends_here = closing != Closing::Server;
                     self.stop().await;
                     return Some(reply);
                 }
@@ -335,7 +339,7 @@ impl Actor {
             Err(join) if join.is_cancelled() => true,
             _ => self.tenant.is_lost(),
         };
-        let goes_on = self.ledger.session.waiting().is_some() || is_cut_off && self.tenant.goes_on_elsewhere();
+        let goes_on = self.ledger.session.waiting().is_some() || is_cut_off && self.goes_on_elsewhere();
         if self.suspending && goes_on {
             // The journal holds everything; the next start, or another server, continues from there.
             self.tenant.runs.ended(&self.ledger.id);

@@ -14,8 +14,8 @@ use crate::store::{CacheUse, Claimant, Home, HomeDatabase, HomeKey, Replica, Sto
 pub enum Homes {
     /// One home, the owner's.
     Single(Home),
-    /// One home, the owner's, in a database that several servers share. It is opened when this server has claimed it.
-    Cluster(Arc<Cluster>),
+    /// Homes in a database that several servers share. Each is opened when this server has claimed it.
+    Cluster(Arc<Cluster>, Served),
     /// The home of the server, which is the owner's and nobody's data, and a folder with a home for each tenant, created
     /// from the starter files when the tenant is first opened.
     Each {
@@ -26,12 +26,47 @@ pub enum Homes {
     },
 }
 
+/// Whom the servers of a cluster serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// There is one home, the owner's.
+    OnePerson,
+    /// The owner's home is that of the server, and each person has one.
+    Several,
+}
+
 /// A database with the homes of people, of which this server has copies.
 pub struct KeptHomes {
     database: HomeDatabase,
     claimant: Claimant,
     /// Cancelled once another server has taken one of them.
     pub(super) superseded: CancellationToken,
+}
+
+impl Homes {
+    /// Returns which home of a cluster is that of a tenant; `None` if it has none.
+    pub(super) fn key(&self, id: &TenantId) -> Option<HomeKey> {
+        match self {
+            _ if *id == TenantId::owner() => Some(HomeKey::Server),
+            Self::Single(_) | Self::Cluster(_, Served::OnePerson) => None,
+            Self::Cluster(_, Served::Several) | Self::Each { .. } => AccountId::parse(&id.0).map(HomeKey::Person),
+        }
+    }
+
+    /// Returns the cluster that they are in.
+    pub(super) fn cluster(&self) -> Option<&Arc<Cluster>> {
+        match self {
+            Self::Cluster(cluster, _) => Some(cluster),
+            Self::Single(_) | Self::Each { .. } => None,
+        }
+    }
+}
+
+impl TenantId {
+    /// Returns the tenant whose home it is.
+    pub(super) fn of_home(home: &HomeKey) -> Self {
+        home.person().map_or_else(Self::owner, Self::of_account)
+    }
 }
 
 impl KeptHomes {
@@ -54,6 +89,15 @@ impl KeptHomes {
         home.store_regularly();
         Ok(home)
     }
+}
+
+/// Opens the home of a server, or of its only person, and makes it if there is none.
+pub(super) fn opened_for_server(folder: &Path) -> Result<Home, StoreError> {
+    if is_unused(folder) {
+        let made = starter::fill(folder);
+        made.map_err(|source| StoreError::Io { doing: format!("making {}", folder.display()), source })?;
+    }
+    Home::open(folder)
 }
 
 /// Opens the home of a person, and makes it if there is none.

@@ -83,7 +83,7 @@ pub use compress::{Plan, Proposal};
 pub use documents::{Direction, Documents, UndoError, Undone};
 pub use error::EngineError;
 pub use followed_work::{FinishedWork, FollowedWork, WatchedWork};
-pub use homes::{Homes, KeptHomes};
+pub use homes::{Homes, KeptHomes, Served};
 pub use hub::{EventId, Hub, Publication, PublishedItem, Subscription};
 pub use next_request::{Draft, RequestSize};
 pub use notice::{ChangedBy, Notice};
@@ -356,12 +356,21 @@ impl Engine {
 
     /// Stops all runs and writes everything to disk. Later requests are refused.
     pub async fn shut_down(&self) {
+        self.close(Closing::Server).await;
+    }
+
+    /// Like [`Engine::shut_down`], and works end here, also in a cluster.
+    pub async fn end(&self) {
+        self.close(Closing::Person).await;
+    }
+
+    async fn close(&self, why: Closing) {
         let sessions = {
             let mut alive = self.lock();
             alive.closing = true;
             std::mem::take(&mut alive.sessions)
         };
-        futures_util::future::join_all(sessions.values().map(|handle| close(handle, Closing::Server))).await;
+        futures_util::future::join_all(sessions.values().map(|handle| close(handle, why))).await;
         // Before the home is released, so that what they changed is recorded.
         self.tenant.jobs.stop_all().await;
         self.tenant.closing.cancel();

@@ -1,7 +1,7 @@
 //! The tenants that are in memory. A tenant is opened on demand and closed after an idle time; the owner of a
 //! single-person server stays open.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::command_access::HomeOwner;
-use super::homes::{Homes, opened_for_person};
+use super::homes::{Homes, Served, opened_for_person};
 use super::metrics::{IndexSize, Snapshot};
 use super::runtime::Runtime;
 use super::sharing::Sharing;
@@ -57,6 +57,8 @@ pub struct TenantRegistry {
     slots: Mutex<HashMap<TenantId, Arc<Slot>>>,
     /// The users of the system that people's commands run as. Whoever is missing has no commands.
     command_users: RwLock<HashMap<TenantId, u32>>,
+    /// The people who may use their homes, on a server of several.
+    pub(super) active: RwLock<HashSet<TenantId>>,
     /// The projects that people share; absent on a server of one person, and if the homes are in a database.
     sharing: Option<Arc<Sharing>>,
     /// The limits that admins have set for single people.
@@ -107,7 +109,7 @@ impl TenantRegistry {
         Arc::new_cyclic(|tenants| {
             let shared = match &homes {
                 // Without it, nobody is a member of a project. In a database, a home has only files of its own.
-                Homes::Single(_) | Homes::Cluster(_) | Homes::Each { kept: Some(_), .. } => None,
+                Homes::Single(_) | Homes::Cluster(..) | Homes::Each { kept: Some(_), .. } => None,
                 Homes::Each { people, .. } => SharedProjects::new(people)
                     .inspect_err(|error| tracing::error!(%error, "projects cannot be shared"))
                     .ok(),
@@ -118,6 +120,7 @@ impl TenantRegistry {
                 homes,
                 slots: Mutex::default(),
                 command_users: RwLock::default(),
+                active: RwLock::default(),
                 sharing,
                 limits: Mutex::default(),
             }
@@ -144,7 +147,8 @@ impl TenantRegistry {
     /// Returns [`EngineError::NoTenant`] if this server has no home for it, and another error if its home cannot be
     /// used.
     pub async fn open(self: &Arc<Self>, id: &TenantId) -> Result<Arc<Engine>, EngineError> {
-        if matches!(self.homes, Homes::Single(_) | Homes::Cluster(_)) && *id != TenantId::owner() {
+        let is_checked = matches!(self.homes, Homes::Single(_) | Homes::Cluster(..));
+        if is_checked && self.homes.key(id).is_none() {
             return Err(EngineError::NoTenant(id.clone()));
         }
         let slot = self.slots().entry(id.clone()).or_default().clone();
@@ -165,10 +169,10 @@ impl TenantRegistry {
             } else {
                 state.drop_lost().await;
             }
-            if let Homes::Cluster(cluster) = &registry.homes
+            if let (Some(cluster), Some(key)) = (registry.homes.cluster(), registry.homes.key(&id))
                 && state.home.is_none()
             {
-                registry.claim(cluster, &mut state).await?;
+                registry.claim(cluster, &key, &mut state).await?;
             }
             let home = match &state.home {
                 Some(home) => home.clone(),
@@ -177,7 +181,7 @@ impl TenantRegistry {
             let home = TenantHome { home, owner: registry.owner_of(&id), limits: registry.limits_of(&id) };
             let opened = Tenant::open(registry.runtime.clone(), home).await;
             let engine = match (opened, &registry.homes) {
-                (Err(error), Homes::Cluster(_)) => {
+                (Err(error), Homes::Cluster(..)) => {
                     // Another server, or a later try, may be able to open it.
                     state.release_unopened().await;
                     return Err(error);
@@ -212,9 +216,9 @@ impl TenantRegistry {
 
     fn owner_of(&self, id: &TenantId) -> HomeOwner {
         match &self.homes {
-            Homes::Single(_) | Homes::Cluster(_) => HomeOwner::OnePerson,
-            Homes::Each { .. } if *id == TenantId::owner() => HomeOwner::Server,
-            Homes::Each { .. } => {
+            Homes::Single(_) | Homes::Cluster(_, Served::OnePerson) => HomeOwner::OnePerson,
+            Homes::Each { .. } | Homes::Cluster(_, Served::Several) if *id == TenantId::owner() => HomeOwner::Server,
+            Homes::Each { .. } | Homes::Cluster(_, Served::Several) => {
                 let users = self.command_users.read().unwrap_or_else(PoisonError::into_inner);
                 HomeOwner::Person { uid: users.get(id).copied() }
             }
@@ -224,7 +228,7 @@ impl TenantRegistry {
     async fn home(&self, id: &TenantId) -> Result<Home, EngineError> {
         let folder = match &self.homes {
             Homes::Single(home) => return Ok(home.clone()),
-            Homes::Cluster(_) => return Err(EngineError::HomeMoving),
+            Homes::Cluster(..) => return Err(EngineError::HomeMoving),
             Homes::Each { server, .. } if *id == TenantId::owner() => return Ok(server.clone()),
             Homes::Each { people, .. } => people.join(&id.0),
         };
@@ -252,7 +256,7 @@ impl TenantRegistry {
     pub async fn database_problem(&self) -> Option<&'static str> {
         match &self.homes {
             Homes::Single(home) => home.database_problem().await,
-            Homes::Cluster(cluster) => self.cluster_problem(cluster),
+            Homes::Cluster(cluster, _) => self.cluster_problem(cluster),
             Homes::Each { server, .. } => server.database_problem().await,
         }
     }
@@ -294,7 +298,7 @@ impl TenantRegistry {
 
     /// Closes idle tenants periodically until the registry is dropped.
     pub fn sweep_regularly(self: &Arc<Self>) {
-        if matches!(self.homes, Homes::Single(_) | Homes::Cluster(_)) {
+        if matches!(self.homes, Homes::Single(_) | Homes::Cluster(_, Served::OnePerson)) {
             return;
         }
         let registry = Arc::downgrade(self);
@@ -326,13 +330,13 @@ impl TenantRegistry {
         }
     }
 
-    /// Stops all runs of a tenant and closes it. It is opened again when it is used next.
+    /// Ends all runs of a tenant and closes it. It is opened again when it is used next.
     pub async fn close(&self, id: &TenantId) {
         let slot = self.slots().get(id).cloned();
         let Some(slot) = slot else { return };
         let mut state = slot.state.lock().await;
         if let Some(OpenTenant { engine, .. }) = state.opened.take() {
-            engine.shut_down().await;
+            engine.end().await;
             state.drop_released();
         }
     }

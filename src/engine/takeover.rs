@@ -1,21 +1,23 @@
 //! The homes of a cluster on this server: claimed when somebody asks for them or when their works would stand still, and dropped
 //! as soon as another server may have them.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::homes::Homes;
+use super::homes::{Homes, opened_for_person, opened_for_server};
 use super::registry::{OpenTenant, SlotState};
-use super::{EngineError, TenantId, TenantRegistry, blocking, starter};
+use super::{EngineError, TenantId, TenantRegistry, blocking};
 use crate::clock;
 use crate::cluster::{ClaimedCopy, Cluster, OtherOwner, Standing};
-use crate::store::{ClusterOverview, DatabaseError, Home, StoreError, is_unused};
+use crate::store::{ClusterOverview, DatabaseError, Home, HomeKey, StoreError};
 
 /// Time between two looks for homes whose owner has ended, with up to a half of it more or less, so that not all servers look at
 /// the same time.
 const LOOK: Duration = Duration::from_secs(2);
+/// Maximum number of homes that are taken over in one look.
+const TAKEN_AT_ONCE: usize = 20;
 
 /// Where the home of a tenant is.
 #[derive(Clone, Debug)]
@@ -42,7 +44,9 @@ impl TenantRegistry {
         id: &TenantId,
         mut freshness: Freshness,
     ) -> Result<Whereabouts, EngineError> {
-        let Homes::Cluster(cluster) = &self.homes else { return Ok(Whereabouts::Here) };
+        let (Some(cluster), Some(key)) = (self.homes.cluster(), self.homes.key(id)) else {
+            return Ok(Whereabouts::Here);
+        };
         if cluster.standing() == Standing::Fenced {
             return Err(EngineError::HomeMoving);
         }
@@ -52,8 +56,8 @@ impl TenantRegistry {
         // It may be claimed by another one in between.
         for _ in 0..2 {
             let other = match freshness {
-                Freshness::Recent => cluster.other_owner().await,
-                Freshness::Now => cluster.look_up_owner().await,
+                Freshness::Recent => cluster.other_owner(&key).await,
+                Freshness::Now => cluster.look_up_owner(&key).await,
             };
             if let Some(owner) = other.map_err(unanswered)? {
                 return Ok(Whereabouts::Elsewhere(owner));
@@ -74,9 +78,9 @@ impl TenantRegistry {
     /// # Errors
     /// Returns an error if the database does not answer.
     pub async fn owner_is_silent(&self) -> Result<(), EngineError> {
-        match &self.homes {
-            Homes::Cluster(cluster) => cluster.declare_dead().await.map_err(unanswered),
-            Homes::Single(_) | Homes::Each { .. } => Ok(()),
+        match self.homes.cluster() {
+            Some(cluster) => cluster.declare_dead().await.map_err(unanswered),
+            None => Ok(()),
         }
     }
 
@@ -85,15 +89,30 @@ impl TenantRegistry {
     /// # Errors
     /// Returns an error if the database does not answer.
     pub async fn cluster_overview(&self, homes: u32) -> Result<Option<(Uuid, ClusterOverview)>, EngineError> {
-        match &self.homes {
-            Homes::Cluster(cluster) => cluster.overview(homes).await.map(Some).map_err(unanswered),
-            Homes::Single(_) | Homes::Each { .. } => Ok(None),
+        match self.homes.cluster() {
+            Some(cluster) => cluster.overview(homes).await.map(Some).map_err(unanswered),
+            None => Ok(None),
         }
+    }
+
+    /// Sets which people may use their homes. The works of the others rest.
+    pub fn set_active(&self, people: impl Iterator<Item = TenantId>) {
+        *self.active.write().unwrap_or_else(PoisonError::into_inner) = people.collect();
+    }
+
+    /// Whether works of a tenant may go on here.
+    fn may_work(&self, id: &TenantId) -> bool {
+        *id == TenantId::owner() || self.active.read().unwrap_or_else(PoisonError::into_inner).contains(id)
+    }
+
+    /// Whether other servers can have the homes.
+    pub fn is_in_cluster(&self) -> bool {
+        self.homes.cluster().is_some()
     }
 
     /// Whether this server is in a cluster and does not have the home of a tenant at this moment.
     pub fn is_elsewhere(&self, id: &TenantId) -> bool {
-        if !matches!(self.homes, Homes::Cluster(_)) {
+        if self.homes.cluster().is_none() {
             return false;
         }
         let slot = self.slots().get(id).cloned();
@@ -121,28 +140,32 @@ impl TenantRegistry {
 
     /// Whether what is open may be used: no other server may have the home.
     pub(super) fn may_use(&self, state: &SlotState) -> bool {
-        match &self.homes {
-            Homes::Cluster(cluster) => match (&state.home, state.member) {
-                (Some(home), Some(member)) => cluster.standing() == Standing::Member(member) && !is_lost(home),
-                _ => true,
-            },
-            Homes::Single(_) | Homes::Each { .. } => true,
+        match (self.homes.cluster(), &state.home, state.member) {
+            (Some(cluster), Some(home), Some(member)) => {
+                cluster.standing() == Standing::Member(member) && !is_lost(home)
+            }
+            _ => true,
         }
     }
 
     /// Claims the home of a tenant and opens its copy.
-    pub(super) async fn claim(&self, cluster: &Cluster, state: &mut SlotState) -> Result<(), EngineError> {
-        let ClaimedCopy { folder, replica, member } = cluster.claim().await.map_err(|error| match error {
+    pub(super) async fn claim(
+        &self,
+        cluster: &Cluster,
+        key: &HomeKey,
+        state: &mut SlotState,
+    ) -> Result<(), EngineError> {
+        let ClaimedCopy { folder, replica, member } = cluster.claim(key).await.map_err(|error| match error {
             StoreError::Fenced => EngineError::HomeMoving,
             error => error.into(),
         })?;
-        let contact = cluster.contact();
+        let contact = cluster.contact().filter(|_| *key == HomeKey::Server);
+        let opened = match key {
+            HomeKey::Server => opened_for_server,
+            HomeKey::Person(_) => opened_for_person,
+        };
         let home = blocking(move || {
-            if is_unused(&folder) {
-                let made = starter::fill(&folder);
-                made.map_err(|source| StoreError::Io { doing: format!("making {}", folder.display()), source })?;
-            }
-            let home = Home::open(&folder)?;
+            let home = opened(&folder)?;
             home.keep_in(replica);
             if let Some(contact) = contact {
                 home.note_server(contact)?;
@@ -191,7 +214,7 @@ impl TenantRegistry {
 
     /// Takes over what other servers leave behind, and drops what this one loses, as long as the registry is there.
     pub fn follow_cluster(self: &Arc<Self>) {
-        let Homes::Cluster(cluster) = &self.homes else { return };
+        let Some(cluster) = self.homes.cluster() else { return };
         let (registry, mut standing) = (Arc::downgrade(self), cluster.follow_standing());
         // Apart from what waits for the database.
         tokio::spawn(async move {
@@ -205,7 +228,7 @@ impl TenantRegistry {
             loop {
                 tokio::time::sleep(pause()).await;
                 let Some(registry) = registry.upgrade() else { return };
-                let Homes::Cluster(cluster) = &registry.homes else { return };
+                let Some(cluster) = registry.homes.cluster() else { return };
                 registry.give_up_lost_homes();
                 if let Standing::Member(_) = cluster.standing() {
                     registry.take_over(cluster).await;
@@ -229,26 +252,34 @@ impl TenantRegistry {
     }
 
     async fn take_over(self: &Arc<Self>, cluster: &Cluster) {
-        let owner = TenantId::owner();
         cluster.set_works(self.in_memory().iter().map(|engine| engine.tenant().runs.list().len()).sum());
         let looked = async {
             cluster.declare_dead().await?;
-            if self.has(&owner) {
-                return Ok::<bool, DatabaseError>(false);
-            }
             // What passes through to an owner that has lost the home ends.
-            cluster.look_up_owner().await?;
-            cluster.is_orphaned().await
+            cluster.look_up_known_owners().await?;
+            cluster.orphans(&self.open_homes()).await
         };
         match looked.await {
-            Ok(false) => {}
-            Ok(true) => match self.open(&owner).await {
-                Ok(_) => tracing::warn!("took over a home with works under way"),
-                // Another server was faster.
-                Err(EngineError::Store(StoreError::Database(DatabaseError::OwnedElsewhere))) => {}
-                Err(error) => tracing::error!(%error, "a home with works under way could not be taken over"),
-            },
+            Ok(orphans) => {
+                let orphans = orphans.iter().map(TenantId::of_home).filter(|id| self.may_work(id));
+                futures_util::future::join_all(orphans.take(TAKEN_AT_ONCE).map(|id| self.take_over_home(id))).await;
+            }
             Err(error) => tracing::warn!(%error, "could not look whether other servers have ended"),
+        }
+    }
+
+    /// Returns the homes that are open here.
+    fn open_homes(&self) -> Vec<HomeKey> {
+        let known: Vec<TenantId> = self.slots().keys().cloned().collect();
+        known.iter().filter(|id| self.has(id)).filter_map(|id| self.homes.key(id)).collect()
+    }
+
+    async fn take_over_home(self: &Arc<Self>, id: TenantId) {
+        match self.open(&id).await {
+            Ok(_) => tracing::warn!(tenant = %id, "took over a home with works under way"),
+            // Another server was faster.
+            Err(EngineError::Store(StoreError::Database(DatabaseError::OwnedElsewhere))) => {}
+            Err(error) => tracing::error!(tenant = %id, %error, "a home with works under way could not be taken over"),
         }
     }
 }

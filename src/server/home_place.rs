@@ -11,8 +11,11 @@ use super::owners::ClusterOwners;
 use crate::api::Forwarder;
 use crate::cluster::Cluster;
 use crate::config::{ClusterConfig, DatabaseConfig};
-use crate::engine::{Homes, KeptHomes, TenantRegistry, starter};
-use crate::store::{CacheUse, Claimant, Home, HomeDatabase, HomeKey, Replica, ServerContact, StoreError, is_unused};
+use crate::engine::people::{People, PeopleUnusable, shared_setup_code};
+use crate::engine::{Homes, KeptHomes, Served, TenantRegistry, starter};
+use crate::store::{
+    AccountsUnusable, CacheUse, Claimant, Home, HomeDatabase, HomeKey, Replica, ServerContact, StoreError, is_unused,
+};
 
 /// Where the home is.
 pub(super) enum HomePlace {
@@ -48,13 +51,20 @@ impl HomePlace {
     }
 
     /// Claims a home in a database, or joins the cluster, which claims it when it is asked for.
-    pub async fn open(self) -> anyhow::Result<OpenedPlace> {
+    /// `sign_ins` is what the key of sign-ins is known by, if several people use the server.
+    ///
+    /// # Errors
+    /// Returns an error if the home or the database cannot be used.
+    pub async fn open(self, sign_ins: Option<Vec<u8>>) -> anyhow::Result<OpenedPlace> {
         let (database, folder) = match self {
             Self::Folder(home) => return Ok(OpenedPlace::Home(home)),
             Self::Database(database, folder) => (*database, folder),
         };
         if let Some(config) = database.cluster.clone() {
-            let joined = Cluster::join(database, &config, &folder).await.map_err(refused)?;
+            if sign_ins.is_some() {
+                Home::close_folder(&folder)?;
+            }
+            let joined = Cluster::join(&database, (&config, sign_ins), &folder).await.map_err(refused)?;
             return Ok(OpenedPlace::Cluster(Membership { cluster: Arc::new(joined), config }));
         }
         let (database, claimant) = (database.homes(), Claimant::start());
@@ -77,7 +87,10 @@ impl OpenedPlace {
     /// Returns an error if the folder of several people's homes cannot be used.
     pub fn homes(&self, is_multi: bool) -> anyhow::Result<Homes> {
         Ok(match self {
-            Self::Cluster(membership) => Homes::Cluster(membership.cluster.clone()),
+            Self::Cluster(membership) => {
+                let served = if is_multi { Served::Several } else { Served::OnePerson };
+                Homes::Cluster(membership.cluster.clone(), served)
+            }
             Self::Home(home) | Self::Database(home, ..) if is_multi => {
                 if let Err(error) = home.close_to_strangers() {
                     tracing::warn!(%error, "other users of this machine can enter the home");
@@ -149,6 +162,23 @@ impl OpenedPlace {
         if let Self::Cluster(membership) = self {
             membership.cluster.leave().await;
         }
+    }
+}
+
+impl Membership {
+    /// Returns the people of the cluster.
+    ///
+    /// # Errors
+    /// Returns an error if the accounts cannot be used.
+    pub async fn people(&self, tenants: &Arc<TenantRegistry>) -> Result<Arc<People>, StartRefused> {
+        let code = shared_setup_code(&self.config.secret);
+        let opened = People::of_cluster(tenants.clone(), self.cluster.clone(), code).await;
+        opened.map_err(|error| match error {
+            PeopleUnusable::Accounts(AccountsUnusable::Store(StoreError::Database(error))) => {
+                StartRefused::Database(Box::new(error))
+            }
+            error => StartRefused::People(error),
+        })
     }
 }
 

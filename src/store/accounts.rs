@@ -1,6 +1,6 @@
 //! `accounts.json` in the home of the server, and `people/`, the folder of the homes of its people.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, PermissionsExt};
 
@@ -73,6 +73,19 @@ impl Home {
         Ok(self.path().join(PEOPLE))
     }
 
+    /// Makes the folder that is to have the home of a server and those of its people, and lets only the server enter these.
+    ///
+    /// # Errors
+    /// Returns an error if the system refuses.
+    pub fn close_folder(folder: &Path) -> Result<(), StoreError> {
+        let doing = || StoreError::io(format!("making {}", folder.display()));
+        std::fs::create_dir_all(folder).map_err(doing())?;
+        let root = Dir::open_ambient_dir(folder, cap_std::ambient_authority()).map_err(doing())?;
+        make_dir(&root, PEOPLE, 0o700)?;
+        close(&root, PEOPLE)?;
+        close_to_strangers(&root)
+    }
+
     /// Lets only the server enter this home, so that the user of no person's commands can.
     ///
     /// # Errors
@@ -100,13 +113,17 @@ impl Home {
     /// # Errors
     /// Returns an error if the system refuses.
     pub fn close_to_strangers(&self) -> Result<(), StoreError> {
-        let doing = || StoreError::io("closing the home to other users");
-        let mode = self.root().dir_metadata().map_err(doing())?.permissions().mode() & 0o7777;
-        if mode & 0o007 == 0 {
-            return Ok(());
-        }
-        self.root().set_permissions(".", PermissionsExt::from_mode(mode & 0o7770)).map_err(doing())
+        close_to_strangers(self.root())
     }
+}
+
+fn close_to_strangers(root: &Dir) -> Result<(), StoreError> {
+    let doing = || StoreError::io("closing the home to other users");
+    let mode = root.dir_metadata().map_err(doing())?.permissions().mode() & 0o7777;
+    if mode & 0o007 == 0 {
+        return Ok(());
+    }
+    root.set_permissions(".", PermissionsExt::from_mode(mode & 0o7770)).map_err(doing())
 }
 
 fn close(dir: &Dir, folder: &str) -> Result<(), StoreError> {

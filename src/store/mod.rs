@@ -20,6 +20,7 @@ mod capture;
 mod captured;
 mod chain;
 mod changes;
+mod cluster_accounts;
 mod deleted_projects;
 mod disk_space;
 mod error;
@@ -108,6 +109,7 @@ pub use capture::{
 pub use captured::{AppliedChanges, CapturedCall, CapturedEntry, Unkept, captured_entries};
 pub use chain::Chain;
 pub use changes::{ChangeSet, FileChange, FileMode, FileState, RecordGap, RecordedChange, RecordedChanges};
+pub use cluster_accounts::ClusterAccounts;
 pub use disk_space::DiskSpace;
 pub use error::{NotKeptFile, NotKeptReason, StoreError, not_kept};
 pub use fence::Claim;

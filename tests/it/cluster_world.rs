@@ -97,7 +97,7 @@ impl Cluster {
     }
 
     /// Returns the first column of the rows, which is text.
-    async fn ask(&self, sql: &str) -> Vec<String> {
+    pub async fn ask(&self, sql: &str) -> Vec<String> {
         let (client, connection) =
             tokio_postgres::connect(&self.database.url("?sslmode=disable"), NoTls).await.unwrap();
         let connection = tokio::spawn(connection);

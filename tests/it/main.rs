@@ -32,6 +32,7 @@ mod backup;
 mod changes;
 mod chat;
 mod cluster_faults;
+mod cluster_people;
 mod cluster_world;
 mod command_changes;
 mod command_kills;

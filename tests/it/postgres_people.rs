@@ -29,14 +29,14 @@ async fn empty() -> Option<(TestDatabase, World)> {
 }
 
 /// Has a person work: a message with its answer, a note and a project.
-async fn use_home(server: &Server<'_>, person: &Person, word: &str) {
+pub async fn use_home(server: &Server<'_>, person: &Person, word: &str) {
     say(server, person, &format!("{word} asks")).await;
     let note = json!({"path": format!("memory/{word}.md"), "content": format!("{word} notes.\n")});
     ask(server, person, ("POST", "/api/files"), note).await.ok();
     ask(server, person, ("POST", "/api/projects"), json!({"name": format!("{word}'s")})).await.ok();
 }
 
-async fn say(server: &Server<'_>, person: &Person, text: &str) {
+pub async fn say(server: &Server<'_>, person: &Person, text: &str) {
     ask(server, person, ("POST", "/api/sessions/s/messages"), json!({"message": text})).await.ok();
     eventually("the message is answered", async || {
         let history = get(server, person, "/api/sessions/s/history").await.ok();

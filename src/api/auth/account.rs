@@ -15,11 +15,11 @@ use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::audit::AuditNote;
-use crate::api::security::caller::Caller;
 use crate::api::security::client::{Client, Peer};
 use crate::api::security::guard::proxy_user;
 use crate::api::security::login::{cookie_line, device_cookie, device_line, sign_out};
 use crate::api::security::person::Right;
+use crate::api::security::requester::Requester;
 use crate::config::people::{AuthMode, Registration};
 use crate::engine::people::{DEVICE_LIFE, Joining, LoginFrom, People, SIGN_IN_LIFE, SignedIn};
 
@@ -146,11 +146,11 @@ pub async fn login(
     responses((status = 200, body = Enveloped<Option<bool>>), (status = "default", body = EnvelopedError)))]
 pub async fn logout(
     State(app): State<App>,
-    caller: Caller,
+    requester: Requester,
     client: Client,
     headers: HeaderMap,
 ) -> Result<WithCookie<()>, ApiError> {
-    sign_out(&app, &caller, &headers).await?;
+    sign_out(&app, &requester, &headers).await?;
     Ok(over(&app, client))
 }
 
@@ -159,10 +159,10 @@ pub async fn logout(
     responses((status = 200, body = Enveloped<Option<bool>>), (status = "default", body = EnvelopedError)))]
 pub async fn logout_everywhere(
     State(app): State<App>,
-    caller: Caller,
+    requester: Requester,
     client: Client,
 ) -> Result<WithCookie<()>, ApiError> {
-    let (people, account) = caller.people(Right::OwnAccount)?;
+    let (people, account) = requester.people(Right::OwnAccount)?;
     people.logout_everywhere(account).await?;
     Ok(over(&app, client))
 }
@@ -174,11 +174,11 @@ pub async fn logout_everywhere(
                   body = EnvelopedError)))]
 pub async fn password(
     State(app): State<App>,
-    caller: Caller,
+    requester: Requester,
     client: Client,
     request: Result<JsonBody<PasswordChange>, JsonRejection>,
 ) -> Result<WithCookies<UserToken>, ApiError> {
-    let (people, account) = caller.people(Right::OwnAccount)?;
+    let (people, account) = requester.people(Right::OwnAccount)?;
     let JsonBody(PasswordChange { current_password, new_password }) = request?;
     let passwords = [current_password.expose_secret(), new_password.expose_secret()];
     let signed_in = people.change_password(account, passwords).await?;

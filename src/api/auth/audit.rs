@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
-use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
+use crate::api::security::requester::Requester;
 use crate::domain::{AuditEntry, AuditFilter, AuditOutcome};
 
 /// Number of entries in a page if the request does not say, and at most.
@@ -34,10 +34,10 @@ pub struct AuditQuery {
     responses((status = 200, body = Enveloped<Page<AuditEntry>>),
               (status = "default", description = "400 bad_cursor, bad_limit", body = EnvelopedError)))]
 pub async fn audit(
-    caller: Caller,
+    requester: Requester,
     query: Result<Query<AuditQuery>, QueryRejection>,
 ) -> Result<Json<Enveloped<Page<AuditEntry>>>, ApiError> {
-    let (people, _) = caller.people(Right::ManagePeople)?;
+    let (people, _) = requester.people(Right::ManagePeople)?;
     let Query(query) = query.map_err(|error| ApiError::bad_request("bad_query", error.body_text()))?;
     let limit = query.limit.unwrap_or(LIMITS.0);
     if !(1..=LIMITS.1).contains(&limit) {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
-use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
+use crate::api::security::requester::Requester;
 use crate::clock;
 use crate::domain::account::Invitation;
 
@@ -52,8 +52,8 @@ impl InvitationInfo {
 /// Lists the invitations that have not expired. Only for admins.
 #[utoipa::path(get, path = "/api/admin/invitations", tag = "admin",
     responses((status = 200, body = Enveloped<Page<InvitationInfo>>), (status = "default", body = EnvelopedError)))]
-pub async fn list_invitations(caller: Caller) -> Result<Json<Enveloped<Page<InvitationInfo>>>, ApiError> {
-    let (people, _) = caller.people(Right::ManagePeople)?;
+pub async fn list_invitations(requester: Requester) -> Result<Json<Enveloped<Page<InvitationInfo>>>, ApiError> {
+    let (people, _) = requester.people(Right::ManagePeople)?;
     let items = people.invitations().into_iter().map(|stored| {
         let used_by = stored.used_by.as_ref().and_then(|id| people.account(id).ok());
         InvitationInfo::new(stored, used_by.map(|account| account.username))
@@ -66,10 +66,10 @@ pub async fn list_invitations(caller: Caller) -> Result<Json<Enveloped<Page<Invi
     responses((status = 200, body = Enveloped<MadeInvitation>),
               (status = "default", description = "400 bad_expiry; 409 too_many_items", body = EnvelopedError)))]
 pub async fn invite(
-    caller: Caller,
+    requester: Requester,
     request: Result<JsonBody<InvitationRequest>, JsonRejection>,
 ) -> Result<Json<Enveloped<MadeInvitation>>, ApiError> {
-    let (people, admin) = caller.people(Right::ManagePeople)?;
+    let (people, admin) = requester.people(Right::ManagePeople)?;
     let JsonBody(request) = request?;
     let made = people.invite(admin, request.expires_in_days.unwrap_or(USUAL_DAYS)).await?;
     Ok(enveloped(MadeInvitation { code: made.code, stored: InvitationInfo::new(made.stored, None) }))
@@ -78,8 +78,8 @@ pub async fn invite(
 /// Takes an invitation back. Only for admins.
 #[utoipa::path(delete, path = "/api/admin/invitations/{id}", tag = "admin", params(("id" = String, Path)),
     responses((status = 200, body = Enveloped<Option<bool>>), (status = "default", body = EnvelopedError)))]
-pub async fn delete_invitation(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<()>>, ApiError> {
-    let (people, _) = caller.people(Right::ManagePeople)?;
+pub async fn delete_invitation(requester: Requester, Path(id): Path<String>) -> Result<Json<Enveloped<()>>, ApiError> {
+    let (people, _) = requester.people(Right::ManagePeople)?;
     people.delete_invitation(id).await?;
     Ok(enveloped(()))
 }

@@ -10,8 +10,8 @@ use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
 use crate::api::security::audit::AuditNote;
-use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
+use crate::api::security::requester::Requester;
 use crate::domain::{AccountId, AccountRefused, AccountRole, WrittenLimits, read_object};
 use crate::engine::people::AccountChange;
 
@@ -40,8 +40,8 @@ pub struct TemporaryPassword {
 /// Lists all accounts, oldest first. Only for admins.
 #[utoipa::path(get, path = "/api/admin/people", tag = "admin",
     responses((status = 200, body = Enveloped<Page<User>>), (status = "default", body = EnvelopedError)))]
-pub async fn people(caller: Caller) -> Result<Json<Enveloped<Page<User>>>, ApiError> {
-    let (people, _) = caller.people(Right::ManagePeople)?;
+pub async fn people(requester: Requester) -> Result<Json<Enveloped<Page<User>>>, ApiError> {
+    let (people, _) = requester.people(Right::ManagePeople)?;
     Ok(enveloped(Page::whole(people.accounts().into_iter().map(User::from).collect())))
 }
 
@@ -50,12 +50,12 @@ pub async fn people(caller: Caller) -> Result<Json<Enveloped<Page<User>>>, ApiEr
     params(("id" = String, Path)),
     responses((status = 200, body = Enveloped<User>), (status = "default", description = "400 bad_limits; 409 last_admin", body = EnvelopedError)))]
 pub async fn change_person(
-    caller: Caller,
+    requester: Requester,
     note: AuditNote,
     Path(id): Path<String>,
     request: Result<JsonBody<PersonPatch>, JsonRejection>,
 ) -> Result<Json<Enveloped<User>>, ApiError> {
-    let (people, _) = caller.people(Right::ManagePeople)?;
+    let (people, _) = requester.people(Right::ManagePeople)?;
     let JsonBody(PersonPatch { is_active, role, limits }) = request?;
     if let Some(Some(limits)) = &limits {
         limits.parse().map_err(|error| ApiError::bad_request("bad_limits", error.to_string()))?;
@@ -71,10 +71,10 @@ pub async fn change_person(
 #[utoipa::path(post, path = "/api/admin/people/{id}/password", tag = "admin", params(("id" = String, Path)),
     responses((status = 200, body = Enveloped<TemporaryPassword>), (status = "default", body = EnvelopedError)))]
 pub async fn reset_password(
-    caller: Caller,
+    requester: Requester,
     Path(id): Path<String>,
 ) -> Result<Json<Enveloped<TemporaryPassword>>, ApiError> {
-    let (people, _) = caller.people(Right::ManagePeople)?;
+    let (people, _) = requester.people(Right::ManagePeople)?;
     let password = people.reset_password(&account_id(&id)?).await?;
     Ok(enveloped(TemporaryPassword { password }))
 }

@@ -11,8 +11,8 @@ use crate::api::app::App;
 use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, enveloped};
 use crate::api::error::ApiError;
-use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
+use crate::api::security::requester::Requester;
 use crate::engine::people::ProfileChange;
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -39,8 +39,8 @@ pub(super) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -
 /// Returns the caller's account. On a single-person server it is `default`, an admin.
 #[utoipa::path(get, path = "/api/auth/profile", tag = "auth",
     responses((status = 200, body = Enveloped<User>), (status = "default", body = EnvelopedError)))]
-pub async fn profile(State(app): State<App>, caller: Caller) -> Result<Json<Enveloped<User>>, ApiError> {
-    let user = match (&app.people, caller.person.account()) {
+pub async fn profile(State(app): State<App>, requester: Requester) -> Result<Json<Enveloped<User>>, ApiError> {
+    let user = match (&app.people, requester.person.account()) {
         (Some(people), Some(account)) => people.account(account)?.into(),
         _ => User::of_single_server(app.started_at),
     };
@@ -53,10 +53,10 @@ pub async fn profile(State(app): State<App>, caller: Caller) -> Result<Json<Enve
               (status = "default", description = "400 bad_username, bad_email, bad_avatar, not_in_profile; 409 username_taken, email_taken",
                   body = EnvelopedError)))]
 pub async fn change_profile(
-    caller: Caller,
+    requester: Requester,
     request: Result<JsonBody<ProfilePatch>, JsonRejection>,
 ) -> Result<Json<Enveloped<User>>, ApiError> {
-    let (people, account) = caller.people(Right::OwnAccount)?;
+    let (people, account) = requester.people(Right::OwnAccount)?;
     let JsonBody(ProfilePatch { username, email, avatar, password }) = request?;
     if password.is_some() {
         let message = "send the new password and the current one to POST /api/auth/password";

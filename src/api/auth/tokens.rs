@@ -1,4 +1,4 @@
-//! The personal access tokens of the caller.
+//! The personal access tokens of the person who asks.
 
 use axum::Json;
 use axum::extract::Path;
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::api::body::JsonBody;
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
-use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
+use crate::api::security::requester::Requester;
 use crate::clock;
 use crate::domain::account::{AccessToken, TokenScope};
 use crate::engine::people::NewAccessToken;
@@ -59,8 +59,8 @@ impl From<AccessToken> for AccessTokenInfo {
 /// Lists the caller's access tokens.
 #[utoipa::path(get, path = "/api/auth/tokens", tag = "auth",
     responses((status = 200, body = Enveloped<Page<AccessTokenInfo>>), (status = "default", body = EnvelopedError)))]
-pub async fn list_tokens(caller: Caller) -> Result<Json<Enveloped<Page<AccessTokenInfo>>>, ApiError> {
-    let (people, account) = caller.people(Right::OwnAccount)?;
+pub async fn list_tokens(requester: Requester) -> Result<Json<Enveloped<Page<AccessTokenInfo>>>, ApiError> {
+    let (people, account) = requester.people(Right::OwnAccount)?;
     let items = people.account(account)?.access_tokens.into_iter().map(AccessTokenInfo::from).collect();
     Ok(enveloped(Page::whole(items)))
 }
@@ -71,10 +71,10 @@ pub async fn list_tokens(caller: Caller) -> Result<Json<Enveloped<Page<AccessTok
     responses((status = 200, body = Enveloped<MadeAccessToken>),
               (status = "default", description = "400 bad_token_name, bad_expiry; 409 too_many_items", body = EnvelopedError)))]
 pub async fn make_token(
-    caller: Caller,
+    requester: Requester,
     request: Result<JsonBody<AccessTokenRequest>, JsonRejection>,
 ) -> Result<Json<Enveloped<MadeAccessToken>>, ApiError> {
-    let (people, account) = caller.people(Right::OwnAccount)?;
+    let (people, account) = requester.people(Right::OwnAccount)?;
     let JsonBody(AccessTokenRequest { name, expires_in_days, scope }) = request?;
     let made = people.make_token(account, NewAccessToken { name, expires_in_days, scope }).await?;
     Ok(enveloped(MadeAccessToken { token: made.token, stored: made.stored.into() }))
@@ -83,8 +83,8 @@ pub async fn make_token(
 /// Deletes an access token, and ends its streams.
 #[utoipa::path(delete, path = "/api/auth/tokens/{id}", tag = "auth", params(("id" = String, Path)),
     responses((status = 200, body = Enveloped<Option<bool>>), (status = "default", body = EnvelopedError)))]
-pub async fn delete_token(caller: Caller, Path(id): Path<String>) -> Result<Json<Enveloped<()>>, ApiError> {
-    let (people, account) = caller.people(Right::OwnAccount)?;
+pub async fn delete_token(requester: Requester, Path(id): Path<String>) -> Result<Json<Enveloped<()>>, ApiError> {
+    let (people, account) = requester.people(Right::OwnAccount)?;
     people.delete_token(account, id).await?;
     Ok(enveloped(()))
 }

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::api::conversations::envelope::{Enveloped, EnvelopedError, Page, enveloped};
 use crate::api::error::ApiError;
-use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
+use crate::api::security::requester::Requester;
 use crate::api::stats::csv::{cell, line};
 use crate::api::stats::tokens::TokenSum;
 use crate::clock;
@@ -75,8 +75,8 @@ impl UsageOfPerson {
 /// Returns what each person uses: tokens and costs of this day, week and month, and how much their home holds. Only for admins.
 #[utoipa::path(get, path = "/api/admin/usage", tag = "admin",
     responses((status = 200, body = Enveloped<Page<UsageOfPerson>>), (status = "default", body = EnvelopedError)))]
-pub async fn usage_of_people(caller: Caller) -> Result<Json<Enveloped<Page<UsageOfPerson>>>, ApiError> {
-    let (people, _) = caller.people(Right::ManagePeople)?;
+pub async fn usage_of_people(requester: Requester) -> Result<Json<Enveloped<Page<UsageOfPerson>>>, ApiError> {
+    let (people, _) = requester.people(Right::ManagePeople)?;
     let items = people.totals().await?.into_iter().map(UsageOfPerson::of).collect();
     Ok(enveloped(Page::whole(items)))
 }
@@ -84,8 +84,8 @@ pub async fn usage_of_people(caller: Caller) -> Result<Json<Enveloped<Page<Usage
 /// Returns the same as CSV (RFC 4180), with columns of costs for each currency. What is not known is empty. Only for admins.
 #[utoipa::path(get, path = "/api/admin/usage.csv", tag = "admin",
     responses((status = 200, body = String, content_type = "text/csv"), (status = "default", body = EnvelopedError)))]
-pub async fn usage_of_people_csv(caller: Caller) -> Result<Response, ApiError> {
-    let (people, _) = caller.people(Right::ManagePeople)?;
+pub async fn usage_of_people_csv(requester: Requester) -> Result<Response, ApiError> {
+    let (people, _) = requester.people(Right::ManagePeople)?;
     let table = table(&people.totals().await?);
     let headers = [
         (header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),

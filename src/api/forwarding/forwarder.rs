@@ -170,7 +170,7 @@ impl Failed {
     }
 }
 
-fn home_moving() -> ApiError {
+pub fn home_moving() -> ApiError {
     let message = "the home is on its way to another server of the cluster; try again in a second";
     let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "home_moving", message);
     ApiError { retry_after: Some(RETRY_AFTER), ..error }

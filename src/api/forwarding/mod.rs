@@ -16,6 +16,6 @@ mod relay;
 mod tests;
 
 pub use forwarder::Forwarder;
-pub(in crate::api) use forwarder::Passed;
+pub(in crate::api) use forwarder::{Passed, home_moving};
 pub use owners::{Destination, FailedHop, HopFailure, Owner, Owners};
 pub(in crate::api) use proof::{FORWARDED, Forwarded};

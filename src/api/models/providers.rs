@@ -15,7 +15,7 @@ use super::provider_types::{
 };
 use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
-use crate::api::security::caller::Caller;
+use crate::api::security::requester::Requester;
 use crate::engine::provider_changes::{KeyChange, ModelChange, NewProvider, ProviderChange, models_of};
 use crate::engine::{EngineError, Tenant};
 use crate::provider::ProfileKind;
@@ -40,8 +40,8 @@ const OFFERED: [ProfileKind; 10] = [
 /// Returns the providers, their state and their models.
 #[utoipa::path(get, path = "/api/providers", tag = "models",
     responses((status = 200, body = Providers), (status = 403, body = ErrorBody)))]
-pub async fn providers(caller: Caller) -> Result<Json<Providers>, ApiError> {
-    let server = caller.server().await?;
+pub async fn providers(requester: Requester) -> Result<Json<Providers>, ApiError> {
+    let server = requester.server().await?;
     shown(&server).map(Json)
 }
 
@@ -53,10 +53,10 @@ pub async fn providers(caller: Caller) -> Result<Json<Providers>, ApiError> {
     responses((status = 200, body = ProviderModels), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
               (status = 502, description = "the provider's refusal: auth, unreachable, timeout …", body = ErrorBody)))]
 pub async fn check_address(
-    caller: Caller,
+    requester: Requester,
     request: Result<JsonBody<ProviderAddress>, JsonRejection>,
 ) -> Result<Json<ProviderModels>, ApiError> {
-    managed(&caller).await?;
+    managed(&requester).await?;
     let JsonBody(ProviderAddress { base_url, api, api_key }) = request.map_err(redacted_json_error)?;
     let models = models_of(&url_of(&base_url)?, key_of(api_key.as_ref())?, api).await.map_err(EngineError::from)?;
     Ok(Json(ProviderModels { models }))
@@ -71,10 +71,10 @@ pub async fn check_address(
               (status = 409, description = "provider_exists, config_invalid, config_not_editable", body = ErrorBody),
               (status = 502, description = "the provider's refusal", body = ErrorBody)))]
 pub async fn add(
-    caller: Caller,
+    requester: Requester,
     request: Result<JsonBody<ProviderToAdd>, JsonRejection>,
 ) -> Result<(StatusCode, Json<ProviderInfo>), ApiError> {
-    let server = managed(&caller).await?;
+    let server = managed(&requester).await?;
     let JsonBody(ProviderToAdd { base_url, api, api_key, name, default_model }) =
         request.map_err(redacted_json_error)?;
     let new = NewProvider {
@@ -97,11 +97,11 @@ pub async fn add(
               (status = 404, body = ErrorBody), (status = 409, description = "not_editable, key_needed, config_invalid", body = ErrorBody),
               (status = 502, body = ErrorBody)))]
 pub async fn change(
-    caller: Caller,
+    requester: Requester,
     Path(id): Path<String>,
     request: Result<JsonBody<ProviderPatch>, JsonRejection>,
 ) -> Result<Json<ProviderInfo>, ApiError> {
-    let server = managed(&caller).await?;
+    let server = managed(&requester).await?;
     let JsonBody(ProviderPatch { name, base_url, api, api_key }) = request.map_err(redacted_json_error)?;
     let api_key = match api_key {
         None => KeyChange::Keep,
@@ -120,8 +120,8 @@ pub async fn change(
     params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = Providers), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
               (status = 409, description = "not_editable, config_invalid", body = ErrorBody)))]
-pub async fn remove(caller: Caller, Path(id): Path<String>) -> Result<Json<Providers>, ApiError> {
-    let server = managed(&caller).await?;
+pub async fn remove(requester: Requester, Path(id): Path<String>) -> Result<Json<Providers>, ApiError> {
+    let server = managed(&requester).await?;
     server.remove_provider(&id).await?;
     shown(&server).map(Json)
 }
@@ -132,8 +132,8 @@ pub async fn remove(caller: Caller, Path(id): Path<String>) -> Result<Json<Provi
 #[utoipa::path(post, path = "/api/providers/{id}/check", tag = "models",
     params(("id" = String, Path), ("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = ProviderInfo), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
-pub async fn check(caller: Caller, Path(id): Path<String>) -> Result<Json<ProviderInfo>, ApiError> {
-    let server = managed(&caller).await?;
+pub async fn check(requester: Requester, Path(id): Path<String>) -> Result<Json<ProviderInfo>, ApiError> {
+    let server = managed(&requester).await?;
     server.check_provider(&id).await?;
     one(&server, &id).map(Json)
 }
@@ -143,8 +143,8 @@ pub async fn check(caller: Caller, Path(id): Path<String>) -> Result<Json<Provid
 /// Requires the page's secret.
 #[utoipa::path(post, path = "/api/providers/find", tag = "models", params(("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = Providers), (status = 403, body = ErrorBody)))]
-pub async fn find(caller: Caller) -> Result<Json<Providers>, ApiError> {
-    let server = managed(&caller).await?;
+pub async fn find(requester: Requester) -> Result<Json<Providers>, ApiError> {
+    let server = managed(&requester).await?;
     server.find_providers().await?;
     shown(&server).map(Json)
 }
@@ -157,11 +157,11 @@ pub async fn find(caller: Caller) -> Result<Json<Providers>, ApiError> {
     responses((status = 200, body = Providers), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
               (status = 404, body = ErrorBody), (status = 409, body = ErrorBody)))]
 pub async fn change_model(
-    caller: Caller,
+    requester: Requester,
     Path(id): Path<String>,
     request: Result<JsonBody<ModelPatch>, JsonRejection>,
 ) -> Result<Json<Providers>, ApiError> {
-    let server = managed(&caller).await?;
+    let server = managed(&requester).await?;
     let JsonBody(ModelPatch { favorite, enabled, parameters }) = request?;
     parameters.iter().try_for_each(|(name, value)| checked_parameter(name, value))?;
     server.change_model(&id, ModelChange { favorite, enabled, parameters }).await?;
@@ -175,10 +175,10 @@ pub async fn change_model(
     params(("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = Providers), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 pub async fn set_default(
-    caller: Caller,
+    requester: Requester,
     request: Result<JsonBody<ModelRole>, JsonRejection>,
 ) -> Result<Json<Providers>, ApiError> {
-    choose(&caller, "default_model", request).await
+    choose(&requester, "default_model", request).await
 }
 
 /// Chooses the model that is asked when another does not answer.
@@ -188,27 +188,27 @@ pub async fn set_default(
     params(("X-Miniclaw-Secret" = String, Header)),
     responses((status = 200, body = Providers), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody)))]
 pub async fn set_fallback(
-    caller: Caller,
+    requester: Requester,
     request: Result<JsonBody<ModelRole>, JsonRejection>,
 ) -> Result<Json<Providers>, ApiError> {
-    choose(&caller, "fallback_model", request).await
+    choose(&requester, "fallback_model", request).await
 }
 
 async fn choose(
-    caller: &Caller,
+    requester: &Requester,
     key: &'static str,
     request: Result<JsonBody<ModelRole>, JsonRejection>,
 ) -> Result<Json<Providers>, ApiError> {
-    let server = managed(caller).await?;
+    let server = managed(requester).await?;
     let JsonBody(ModelRole { model }) = request?;
     server.choose_model(key, model).await?;
     shown(&server).map(Json)
 }
 
 /// Returns the tenant with the configuration of the server.
-async fn managed(caller: &Caller) -> Result<Arc<Tenant>, ApiError> {
-    caller.require_page()?;
-    caller.server().await
+async fn managed(requester: &Requester) -> Result<Arc<Tenant>, ApiError> {
+    requester.require_page()?;
+    requester.changeable_server().await
 }
 
 /// Reports a malformed body without quoting it, because it may contain a key.

@@ -17,7 +17,7 @@ use crate::api::security::person::{Person, Right};
 use crate::domain::AccountId;
 use crate::engine::documents::SavedBy;
 use crate::engine::people::{Credential, People};
-use crate::engine::{Engine, Tenant, TenantId, TenantRegistry};
+use crate::engine::{Engine, Tenant, TenantId};
 use crate::store::ApiTokenScope;
 
 /// The header that proves that a request comes from the page: only the page has its secret.
@@ -69,7 +69,6 @@ pub struct Caller {
     has_wrong_secret: bool,
     proof: Proof,
     people: Option<Arc<People>>,
-    tenants: Arc<TenantRegistry>,
 }
 
 impl Caller {
@@ -108,26 +107,6 @@ impl Caller {
         }
     }
 
-    /// Returns the tenant whose home holds the configuration of the server: the caller's own on a single-person server.
-    ///
-    /// # Errors
-    /// Returns `not_allowed` if the caller may not manage the server.
-    pub async fn server(&self) -> Result<Arc<Tenant>, ApiError> {
-        self.require(Right::ManageServer)?;
-        Ok(self.tenants.open(&TenantId::owner()).await?.tenant().clone())
-    }
-
-    /// Returns the people of the server, and the caller's account.
-    ///
-    /// # Errors
-    /// Returns `single_mode` on a single-person server, and `not_allowed` if the caller does not have this right.
-    pub fn people(&self, right: Right) -> Result<(&Arc<People>, &AccountId), ApiError> {
-        let (Some(people), Some(account)) = (&self.people, self.person.account()) else {
-            return Err(ApiError::single_mode());
-        };
-        self.require(right).map(|()| (people, account))
-    }
-
     /// Returns the people of the server, and the caller's account, whatever the caller may do besides using their home.
     ///
     /// # Errors
@@ -157,19 +136,14 @@ impl Caller {
         };
         let is_page = has_secret(app, headers, &proof);
         let has_wrong_secret = !is_page && headers.contains_key(SECRET_HEADER);
-        let (people, tenants, stopping) = (app.people.clone(), app.tenants.clone(), app.stopping.clone());
+        let (people, stopping) = (app.people.clone(), app.stopping.clone());
         let access = app.access.clone();
-        Ok(Self { person, engine, stopping, signed_out, access, is_page, has_wrong_secret, proof, people, tenants })
+        Ok(Self { person, engine, stopping, signed_out, access, is_page, has_wrong_secret, proof, people })
     }
 
     /// Returns whether this is the secret of the caller's page.
     pub fn is_page_secret(&self, app: &App, secret: &str) -> bool {
         is_page_secret(app, secret, &self.proof)
-    }
-
-    /// Returns what has proved the caller's identity.
-    pub fn proof(&self) -> &Proof {
-        &self.proof
     }
 
     /// Returns the name of the credential that tells a program's conversations from those of others. It is no secret.
@@ -289,7 +263,7 @@ impl FromRequestParts<App> for PresentCaller {
     }
 }
 
-fn has_secret(app: &App, headers: &HeaderMap, proof: &Proof) -> bool {
+pub(super) fn has_secret(app: &App, headers: &HeaderMap, proof: &Proof) -> bool {
     let mut given = headers.get_all(SECRET_HEADER).iter();
     let (Some(secret), None) = (given.next(), given.next()) else { return false };
     secret.to_str().is_ok_and(|secret| is_page_secret(app, secret, proof))

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use crate::api::app::App;
 use crate::api::conversations::envelope::{envelope_error, is_enveloped};
 use crate::api::error::ApiError;
-use crate::api::forwarding::{FORWARDED, Forwarded, Passed};
+use crate::api::forwarding::{FORWARDED, Forwarded, Passed, home_moving};
 use crate::api::mcp::authentication::{PROTECTED_RESOURCE, PROTECTED_RESOURCE_OF_MCP, challenge, with_challenge};
 use crate::api::mcp_servers::{CALLBACK_PATH, CLIENT_PATH};
 use crate::api::metrics::METRICS_PATH;
@@ -25,6 +25,7 @@ use crate::api::security::origin;
 use crate::api::security::person::Person;
 use crate::api::security::program::{ProgramDoor, monitor, program, shows_api_token};
 use crate::api::security::proxy_user::ProxyUser;
+use crate::api::security::routed::home_of;
 use crate::api::status::ready::READY_PATH;
 use crate::domain::Account;
 use crate::engine::TenantId;
@@ -81,11 +82,24 @@ async fn admitted(app: &App, request: Request) -> Result<Passed, ApiError> {
     origin::check_type(&request)?;
     match &app.forwarder {
         // On the heap, so that servers outside of a cluster have no room for it in each request.
-        Some(forwarder) if needs_home(request.uri().path()) => {
-            Box::pin(forwarder.pass(&TenantId::owner(), request)).await
-        }
+        Some(forwarder) if needs_home(request.uri().path()) => match home_in_cluster(app, &request)? {
+            Some(home) => Box::pin(forwarder.pass(&home, request)).await,
+            None => Ok(Passed::Here(request)),
+        },
         _ => Ok(Passed::Here(request)),
     }
+}
+
+/// Returns the home that a request is for; `None` if any server can answer it.
+///
+/// # Errors
+/// Returns `home_moving` if it is not known at this moment who may use which home.
+fn home_in_cluster(app: &App, request: &Request) -> Result<Option<TenantId>, ApiError> {
+    let Some(people) = &app.people else { return Ok(Some(TenantId::owner())) };
+    if !people.is_current() {
+        return Err(home_moving());
+    }
+    Ok(home_of(app, people, request))
 }
 
 /// Whether a path is about a home. The others are the page, its files, and what tells of this server.
@@ -303,11 +317,11 @@ fn may_authenticate_later(request: &Request) -> bool {
         && request.headers().contains_key(header::UPGRADE)
 }
 
-fn tells_names(request: &Request) -> bool {
+pub(super) fn tells_names(request: &Request) -> bool {
     reads(request) && NAMES.contains(&request.uri().path())
 }
 
-fn has_credential(app: &App, headers: &HeaderMap) -> bool {
+pub(super) fn has_credential(app: &App, headers: &HeaderMap) -> bool {
     headers.contains_key(header::AUTHORIZATION) || cookies(app, headers).next().is_some()
 }
 

@@ -7,9 +7,9 @@ use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use serde::{Deserialize, Serialize};
 
 use super::access::{COOKIE_LIFE, Credentials};
-use super::caller::Caller;
 use super::client::Client;
 use super::guard;
+use super::requester::Requester;
 use crate::api::app::App;
 use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
@@ -80,8 +80,8 @@ pub(in crate::api) fn device_cookie<'a>(app: &App, headers: &'a HeaderMap) -> Op
 }
 
 /// Ends the sign-in of a request.
-pub(in crate::api) async fn sign_out(app: &App, caller: &Caller, headers: &HeaderMap) -> Result<(), ApiError> {
-    match (&app.people, caller.proof().credential()) {
+pub(in crate::api) async fn sign_out(app: &App, requester: &Requester, headers: &HeaderMap) -> Result<(), ApiError> {
+    match (&app.people, requester.proof().credential()) {
         (Some(people), Some(credential)) => people.logout(credential.clone()).await?,
         _ => guard::cookies(app, headers).for_each(|cookie| app.access.sign_out(cookie)),
     }
@@ -92,10 +92,10 @@ pub(in crate::api) async fn sign_out(app: &App, caller: &Caller, headers: &Heade
 #[utoipa::path(post, path = "/api/logout", tag = "status", responses((status = 204), (status = 401, body = ErrorBody)))]
 pub async fn logout(
     State(app): State<App>,
-    caller: Caller,
+    requester: Requester,
     client: Client,
     headers: HeaderMap,
 ) -> Result<(StatusCode, [(HeaderName, String); 1]), ApiError> {
-    sign_out(&app, &caller, &headers).await?;
+    sign_out(&app, &requester, &headers).await?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie_line(&app, ("", 0), client))]))
 }

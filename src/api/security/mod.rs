@@ -10,3 +10,5 @@ pub mod origin;
 pub mod person;
 pub mod program;
 pub mod proxy_user;
+pub mod requester;
+pub mod routed;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::api::body::JsonBody;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::security::audit::AuditNote;
-use crate::api::security::caller::Caller;
+use crate::api::security::requester::Requester;
 use crate::config::settings::{Confirmed, Setting, SettingKind, SettingSource, TakesEffect};
 use crate::engine::Tenant;
 use crate::engine::server_settings::{ServerSettings, SettingValue, SettingsChange};
@@ -89,8 +89,8 @@ const MAX_NOTED: usize = 20;
 /// Returns the settings of config.yml.
 #[utoipa::path(get, path = "/api/settings", tag = "settings",
     responses((status = 200, body = Settings), (status = 403, body = ErrorBody)))]
-pub async fn settings(caller: Caller) -> Result<Json<Settings>, ApiError> {
-    let server = caller.server().await?;
+pub async fn settings(requester: Requester) -> Result<Json<Settings>, ApiError> {
+    let server = requester.server().await?;
     let settings = server.server_settings().await?;
     Ok(Json(shown(&server, settings)))
 }
@@ -104,12 +104,12 @@ pub async fn settings(caller: Caller) -> Result<Json<Settings>, ApiError> {
               (status = 403, body = ErrorBody),
               (status = 409, description = "confirm_loosening, config_invalid, config_not_editable, environment_wins, needs_token", body = ErrorBody)))]
 pub async fn change_settings(
-    caller: Caller,
+    requester: Requester,
     note: AuditNote,
     request: Result<JsonBody<SettingsPatch>, JsonRejection>,
 ) -> Result<Json<Settings>, ApiError> {
-    caller.require_page()?;
-    let server = caller.server().await?;
+    requester.require_page()?;
+    let server = requester.changeable_server().await?;
     let JsonBody(SettingsPatch { set, confirm_loosening }) = request?;
     note.detail(
         "keys",

@@ -150,6 +150,8 @@ pub enum Command {
 pub enum Closing {
     /// The server is stopping: questions stay open until the next start.
     Server,
+    /// The person may not use the home any more, or with other rights: runs end, also in a cluster. Questions stay open.
+    Person,
     Deleted,
 }
 

@@ -10,6 +10,11 @@ const CLOSE_GRACE: Duration = Duration::from_secs(8);
 const DRAIN_GRACE: Duration = Duration::from_secs(20);
 
 impl Actor {
+    /// Whether a run that is cut off goes on with another server.
+    pub(super) fn goes_on_elsewhere(&self) -> bool {
+        !self.ends_here && self.tenant.goes_on_elsewhere()
+    }
+
     pub(super) async fn interrupt(&mut self) -> bool {
         // Before cancelling the run, so that it learns that its questions were cancelled and not that the owner is
         // gone.
@@ -23,7 +28,7 @@ impl Actor {
     /// Ends the run under way. If the server stops, its questions stay open; in a cluster, it goes on with another server after the
     /// exchange under way.
     pub(super) async fn stop(&mut self) {
-        let drains = self.suspending && self.tenant.goes_on_elsewhere() && !self.tenant.is_lost();
+        let drains = self.suspending && self.goes_on_elsewhere() && !self.tenant.is_lost();
         match &self.running {
             Some(running) if drains && self.ledger.session.waiting().is_none() => running.stop_signal.drain(),
             Some(running) if self.suspending => running.stop_signal.suspend(),

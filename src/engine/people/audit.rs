@@ -110,7 +110,7 @@ impl People {
         filter: AuditFilter,
         (after, most): (Option<String>, usize),
     ) -> Result<Option<AuditPage>, PeopleError> {
-        let home = self.server.tenant().home.clone();
+        let home = self.server().await?.home.clone();
         Ok(blocking(move || home.audit_page(&filter, after.as_deref(), most)).await?)
     }
 
@@ -134,7 +134,7 @@ impl People {
     }
 
     async fn append(&self, entry: AuditEntry) -> Result<(), PeopleError> {
-        let server = self.server.tenant().clone();
+        let server = self.server().await?;
         // In a task of its own: a client that disconnects does not keep an entry out of the log.
         let written = tokio::spawn(async move { server.tree.append_audit(server.claim, entry).await });
         Ok(written.await.map_err(|_| EngineError::ShuttingDown)?.map_err(EngineError::from)?)

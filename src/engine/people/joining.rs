@@ -29,7 +29,7 @@ pub struct Joining<'a> {
 impl People {
     /// Who may make an account now.
     pub fn registration(&self) -> Registration {
-        self.server.tenant().runtime.config().people.registration
+        self.tenants.runtime().config().people.registration
     }
 
     /// Makes an account. The first one is the admin's, and needs the code that the server printed, so that no stranger
@@ -81,7 +81,7 @@ impl People {
 
     /// Whether a trusted proxy names people, now or after a restart.
     pub(super) fn signs_in_by_proxy(&self) -> bool {
-        self.names_by_proxy || self.server.tenant().runtime.config().people.proxy_sign_in.is_some()
+        self.names_by_proxy || self.tenants.runtime().config().people.proxy_sign_in.is_some()
     }
 
     fn is_setup_code(&self, given: Option<&str>) -> bool {

@@ -31,6 +31,11 @@ impl Members {
         Self { book: watch::Sender::new(Arc::new(book)), stored: Mutex::new(stored), no_exchange: OnceCell::new() }
     }
 
+    /// Returns those of a server on which nobody shares projects.
+    pub fn none() -> Self {
+        Self::new(StoredMembers { book: MemberBook::default(), etag: None, is_damaged: false })
+    }
+
     fn book(&self) -> Arc<MemberBook> {
         self.book.borrow().clone()
     }
@@ -210,7 +215,7 @@ impl People {
             let old = stored.clone()?;
             let mut book = MemberBook::clone(&people.members.book());
             let made = change(&mut book)?;
-            let server = people.server.tenant();
+            let server = people.server().await?;
             let saved = server.tree.save_members(server.claim, old, &book).await;
             let etag = saved.map_err(|error| match error {
                 StoreError::Conflict { .. } => PeopleError::from(MembersRefused::ChangedOnDisk),
@@ -241,7 +246,7 @@ impl People {
     /// Finds out, once, whether commands can work in the folder of somebody else on this machine.
     pub(super) async fn look_at_exchange(&self) {
         let Some(uids) = self.uids.filter(|_| !self.members.book().projects.is_empty()) else { return };
-        let server = self.server.tenant();
+        let Ok(server) = self.server().await else { return };
         let (sandbox, folder) = (server.runtime.sandbox.clone(), server.home.path().join("storage"));
         let look = async || {
             let why = sandbox.exchange_obstacle(&folder, [uids.first(), uids.last()]).await?;

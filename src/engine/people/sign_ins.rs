@@ -17,6 +17,8 @@ use crate::domain::account::EXPIRY_SLACK;
 pub const SIGN_IN_LIFE: u64 = 7 * 24 * 3600;
 /// How far the clock may have been set forward or back since a token was made, in seconds.
 const CLOCK_SLACK: u64 = EXPIRY_SLACK;
+/// Length of the setup code of a cluster: 128 bits in hexadecimal.
+const SETUP_CODE: usize = 32;
 /// Maximum bytes of a token.
 const MAX_TOKEN: usize = 1024;
 
@@ -49,6 +51,23 @@ pub struct SignIn {
     /// Whether a trusted proxy named the person. It counts only on requests on which the proxy names them again.
     #[serde(rename = "prx", default, skip_serializing_if = "std::ops::Not::not")]
     pub by_proxy: bool,
+}
+
+/// Returns by what servers know whether they have the same key of sign-ins. It tells nothing about the key.
+pub fn fingerprint(secret: &SecretString) -> Vec<u8> {
+    derived(secret, b"miniclaw sign-ins of a cluster 1")
+}
+
+/// Returns the code with which the first account of a cluster is made, the same on all its servers. `secret` is that of the cluster.
+pub fn shared_setup_code(secret: &SecretString) -> String {
+    let code = base16ct::lower::encode_string(&derived(secret, b"miniclaw setup code of a cluster 1"));
+    code.chars().take(SETUP_CODE).collect()
+}
+
+fn derived(secret: &SecretString, of: &[u8]) -> Vec<u8> {
+    let keyed =
+        Hmac::<Sha256>::new_from_slice(secret.expose_secret().as_bytes()).expect("HMAC takes a key of any length");
+    keyed.chain_update(of).finalize().into_bytes().to_vec()
 }
 
 /// The keys of the tokens of this server.

@@ -1,6 +1,6 @@
 //! What admins see of the use of people: totals, never contents.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use crate::clock;
 use crate::domain::{Account, AccountId, Period};
 use crate::engine::blocking;
 use crate::engine::usage_report::UsageSum;
-use crate::store::{HomeSize, HomeTotals};
+use crate::store::{Home, HomeSize, HomeTotals};
 
 /// Seconds after which a home is measured again if somebody asks.
 const MEASURED_FOR: f64 = 600.0;
@@ -80,8 +80,11 @@ impl People {
     /// # Errors
     /// Returns an error if the server is stopping. A home that cannot be read is missing from its person's totals.
     pub async fn totals(self: &Arc<Self>) -> Result<Vec<PersonTotals>, PeopleError> {
-        let (accounts, home) = (self.accounts(), self.server.tenant().home.clone());
+        let (accounts, server) = (self.accounts(), self.server().await?.home.clone());
+        let home = server.clone();
         let now = clock::now();
+        let elsewhere: HashSet<AccountId> =
+            accounts.iter().map(|account| account.id.clone()).filter(|id| self.is_elsewhere(id)).collect();
         let read = move || {
             let used = |account: &Account| match home.person_totals(&account.id) {
                 Ok(totals) => Some(PersonUsage::of(totals, now)),
@@ -90,10 +93,11 @@ impl People {
                     None
                 }
             };
+            let used = |account: &Account| if elsewhere.contains(&account.id) { None } else { used(account) };
             Ok(accounts.into_iter().map(|account| (used(&account), account)).collect::<Vec<_>>())
         };
         let read = blocking(read).await?;
-        self.measure_old(now);
+        self.measure_old(now, server);
         let totals = read.into_iter().map(|(used, account)| {
             let size = self.sizes.of(&account.id);
             PersonTotals { account, used, size }
@@ -102,16 +106,19 @@ impl People {
     }
 
     /// Measures the homes in the background whose size is not known, or from long ago.
-    fn measure_old(self: &Arc<Self>, now: f64) {
+    fn measure_old(self: &Arc<Self>, now: f64, home: Home) {
         let is_old = |size: Option<MeasuredSize>| size.is_none_or(|size| now - size.counted_at >= MEASURED_FOR);
-        let old: Vec<AccountId> =
-            self.accounts().into_iter().map(|account| account.id).filter(|id| is_old(self.sizes.of(id))).collect();
+        let old: Vec<AccountId> = self
+            .accounts()
+            .into_iter()
+            .map(|account| account.id)
+            .filter(|id| is_old(self.sizes.of(id)) && !self.is_elsewhere(id))
+            .collect();
         if old.is_empty() || self.sizes.is_measuring.swap(true, Ordering::AcqRel) {
             return;
         }
         let people = self.clone();
         tokio::task::spawn_blocking(move || {
-            let home = people.server.tenant().home.clone();
             for id in old {
                 match home.person_size(&id) {
                     Ok(size) => {

@@ -82,6 +82,11 @@ pub enum DatabaseError {
          with the copy, stop the server, empty the database, and run `miniclaw db migrate` and `miniclaw import`"
     )]
     WentBack,
+    #[error(
+        "the other servers of this cluster serve other people: auth_mode in config.yml and MINICLAW_JWT_SECRET must be the same on all. \
+         Correct them here, or stop the others; a server that was just stopped counts for ten more seconds"
+    )]
+    OtherPeople,
     #[error("a newer miniclaw wrote the home in the database; update miniclaw")]
     NewerHome,
     #[error(
@@ -132,6 +137,7 @@ impl DatabaseError {
             Self::OwnedElsewhere => "home_moving",
             Self::UsedByCluster => "database_in_cluster",
             Self::WentBack => "database_went_back",
+            Self::OtherPeople => "cluster_of_others",
             Self::NewerHome => "database_home_newer",
             Self::ImportIncomplete => "database_import_incomplete",
             Self::NotEmpty => "database_not_empty",

@@ -2,6 +2,7 @@
 //!
 //! This is the only module that talks to a database server. Its functions are `async`; nothing here blocks.
 
+mod account_rows;
 mod address;
 mod checkup;
 mod claim;
@@ -19,6 +20,7 @@ mod server_rows;
 mod stored_home;
 mod tls;
 
+pub use account_rows::AccountsRow;
 pub use address::{BadAddress, DatabaseAddress, DatabaseLogin};
 pub use checkup::Checkup;
 pub use claim::{Claimant, FoundHome};

@@ -1,5 +1,6 @@
 //! The rows of a home: files, the pieces that files consist of, and facts.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -61,6 +62,15 @@ impl HomeKey {
         match self {
             Self::Server => server.to_owned(),
             Self::Person(account) => server.join(PEOPLE).join(account.as_str()),
+        }
+    }
+}
+
+impl fmt::Display for HomeKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server => f.write_str("of the server"),
+            Self::Person(account) => write!(f, "of {account}"),
         }
     }
 }
@@ -138,5 +148,20 @@ impl RowKind {
             Self::File => 1,
             Self::Link => 2,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn id_of_a_home_follows_from_its_account() {
+        let of = |account| HomeKey::Person(AccountId::parse(account).unwrap());
+        assert_eq!(HomeKey::Server.id(), Uuid::nil());
+        // Every version must find the homes that another one has stored.
+        assert_eq!(of("ann").id().to_string(), "06f465c9-c8bf-85f1-a979-e752642d7cf4");
+        assert_ne!(of("ann").id(), of("ann2").id());
+        assert_eq!(of("ann").folder(Path::new("/copy")), Path::new("/copy/people/ann"));
     }
 }

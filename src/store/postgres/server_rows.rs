@@ -14,6 +14,8 @@ use super::claim::FORMAT;
 use super::connection::Database;
 use super::error::DatabaseError;
 use super::link::Value;
+use super::rows::HomeKey;
+use crate::domain::AccountId;
 
 /// Maximum time of one statement.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -21,7 +23,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// others may be on their way back.
 const RETURN_TIME: Duration = Duration::from_secs(10);
 
-const JOIN: &str = "INSERT INTO servers (server_id, address, version, reads, alive_until) VALUES ($1, $2, $3, $4, \
+const JOIN: &str = "INSERT INTO servers (server_id, address, version, reads, sign_ins, alive_until) VALUES ($1, $2, $3, $4, $5, \
     clock_timestamp() + interval '10 s') RETURNING extract(epoch FROM clock_timestamp())::float8";
 /// A beat need not be on the disk: after a crash of the database, everybody gets time to send another one.
 const BEAT: &str = "WITH durability AS (SELECT set_config('synchronous_commit', 'off', true)) UPDATE servers SET alive_until = \
@@ -29,6 +31,9 @@ const BEAT: &str = "WITH durability AS (SELECT set_config('synchronous_commit', 
 /// Servers that were declared dead a day ago and own nothing.
 const FORGET: &str = "DELETE FROM servers WHERE dead AND alive_until < clock_timestamp() - interval '1 day' AND NOT EXISTS (SELECT \
     FROM homes WHERE owner = server_id)";
+/// Whether a server that lives serves other people, or knows sign-ins by another key.
+const DIFFERS: &str = "SELECT EXISTS (SELECT FROM servers WHERE NOT dead AND alive_until > clock_timestamp() AND sign_ins IS DISTINCT FROM \
+    $1)";
 const LATE: &str = "SELECT server_id, address, alive_until < clock_timestamp() FROM servers WHERE NOT dead AND server_id <> $1 AND \
     alive_until < clock_timestamp() + interval '7 s' ORDER BY alive_until LIMIT 100";
 const DECLARE_LAPSED: &str = "UPDATE servers SET dead = true WHERE server_id = $1 AND NOT dead AND alive_until < clock_timestamp() AND \
@@ -36,13 +41,16 @@ const DECLARE_LAPSED: &str = "UPDATE servers SET dead = true WHERE server_id = $
 /// The lock says that the connection of its beats is gone, and the time that it has not come back.
 const DECLARE_CRASHED: &str = "UPDATE servers SET dead = true WHERE server_id = $1 AND NOT dead AND alive_until < clock_timestamp() + \
     interval '7 s' AND pg_postmaster_start_time() < clock_timestamp() - interval '10 s'";
+const LEAVE: &str = "UPDATE servers SET dead = true WHERE server_id = $1 AND NOT dead";
 const DECLARE_GONE: &str = "UPDATE servers SET dead = true WHERE server_id = ANY($1) AND NOT dead";
 const OWNER: &str = "SELECT h.owner, h.fence, s.address FROM homes h LEFT JOIN servers s ON s.server_id = h.owner AND NOT s.dead WHERE \
     h.home_id = $1";
+const OWNERS: &str = "SELECT h.home_id, h.owner, h.fence, s.address FROM homes h JOIN servers s ON s.server_id = h.owner AND NOT s.dead \
+    WHERE h.home_id = ANY($1)";
 /// Homes with works under way, whose owner is dead or has given them up, or is this server, which has then lost the database for a
 /// while. Facts are there as long as a work has not settled.
-const ORPHANS: &str = "SELECT home_id FROM homes WHERE format <= $1 AND (owner IS NULL OR owner = $3 OR NOT EXISTS (SELECT FROM servers WHERE server_id \
-    = owner AND NOT dead)) AND EXISTS (SELECT FROM facts WHERE facts.home_id = homes.home_id) LIMIT $2";
+const ORPHANS: &str = "SELECT account FROM homes WHERE format <= $1 AND (owner IS NULL OR owner = $3 OR NOT EXISTS (SELECT FROM servers WHERE server_id \
+    = owner AND NOT dead)) AND EXISTS (SELECT FROM facts WHERE facts.home_id = homes.home_id) AND home_id <> ALL($4) LIMIT $2";
 
 /// What a server says of itself when it joins.
 #[derive(Clone, Debug)]
@@ -52,6 +60,8 @@ pub struct NewServer {
     /// The address at which the other servers reach it.
     pub address: String,
     pub version: String,
+    /// By what the key of sign-ins is known; `None` if it serves one person.
+    pub sign_ins: Option<Vec<u8>>,
 }
 
 /// What a server says of itself with each beat.
@@ -114,13 +124,22 @@ impl ServerRow {
         let time = limited(async {
             let doing = || DatabaseError::doing("joining the cluster");
             row.client.execute_typed(FORGET, &[]).await.map_err(doing())?;
-            let values: [Value<'_>; 4] = [
+            let values: [Value<'_>; 5] = [
                 (&server.id, Type::UUID),
                 (&server.address, Type::TEXT),
                 (&server.version, Type::TEXT),
                 (&FORMAT, Type::INT4),
+                (&server.sign_ins, Type::BYTEA),
             ];
-            Ok(time_of(&row.client.query_typed_one(JOIN, &values).await.map_err(doing())?))
+            let time = time_of(&row.client.query_typed_one(JOIN, &values).await.map_err(doing())?);
+            // After joining, so that of two that differ and join at once, at least one notices it.
+            let differs =
+                row.client.query_typed_one(DIFFERS, &[(&server.sign_ins, Type::BYTEA)]).await.map_err(doing())?;
+            if differs.get(0) {
+                row.client.execute_typed(LEAVE, &[(&server.id, Type::UUID)]).await.map_err(doing())?;
+                return Err(DatabaseError::OtherPeople);
+            }
+            Ok(time)
         })
         .await?;
         row.lock().await?;
@@ -164,9 +183,8 @@ impl ServerRow {
     /// # Errors
     /// Returns an error if the database does not answer; the others find it out by themselves.
     pub async fn leave(&self) -> Result<(), DatabaseError> {
-        let leave = "UPDATE servers SET dead = true WHERE server_id = $1 AND NOT dead";
         let left = async {
-            let done = self.client.execute_typed(leave, &[(&self.id, Type::UUID)]).await;
+            let done = self.client.execute_typed(LEAVE, &[(&self.id, Type::UUID)]).await;
             done.map_err(DatabaseError::doing("leaving the cluster"))
         };
         limited(left).await.map(drop)
@@ -176,7 +194,7 @@ impl ServerRow {
 /// What the servers look up about each other, on a connection apart from the beats.
 pub struct ClusterRows {
     /// This server.
-    id: Uuid,
+    pub(super) id: Uuid,
     pub(super) client: Client,
     connected_at: Instant,
 }
@@ -270,18 +288,38 @@ impl ClusterRows {
         }))
     }
 
-    /// Returns homes with works under way that no other living server owns, at most `count`.
+    /// Returns homes with works under way that no other living server owns, at most `count`, without those that are open here.
     ///
     /// # Errors
     /// Returns an error if the database does not answer.
-    pub async fn orphans(&self, count: u32) -> Result<Vec<Uuid>, DatabaseError> {
+    pub async fn orphans(&self, count: u32, open: &[Uuid]) -> Result<Vec<HomeKey>, DatabaseError> {
         let found = limited(async {
             let count = i64::from(count);
-            let values: [Value<'_>; 3] = [(&FORMAT, Type::INT4), (&count, Type::INT8), (&self.id, Type::UUID)];
+            let values: [Value<'_>; 4] =
+                [(&FORMAT, Type::INT4), (&count, Type::INT8), (&self.id, Type::UUID), (&open, Type::UUID_ARRAY)];
             let found = self.client.query_typed(ORPHANS, &values).await;
             found.map_err(DatabaseError::doing("looking for homes without an owner"))
         });
-        Ok(found.await?.iter().map(|row| row.get(0)).collect())
+        let key = |row: &tokio_postgres::Row| match row.get::<_, Option<&str>>(0) {
+            None => Some(HomeKey::Server),
+            Some(account) => AccountId::parse(account).map(HomeKey::Person),
+        };
+        Ok(found.await?.iter().filter_map(key).collect())
+    }
+
+    /// Returns the living servers that own these homes, each with its home.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn owners_of(&self, homes: &[Uuid]) -> Result<Vec<(Uuid, HomeOwnerRow)>, DatabaseError> {
+        let found = limited(async {
+            let found = self.client.query_typed(OWNERS, &[(&homes, Type::UUID_ARRAY)]).await;
+            found.map_err(DatabaseError::doing("looking for the owners of homes"))
+        });
+        let owner = |row: &tokio_postgres::Row| {
+            (row.get(0), HomeOwnerRow { server_id: row.get(1), fence: row.get(2), address: row.get(3) })
+        };
+        Ok(found.await?.iter().map(owner).collect())
     }
 }
 

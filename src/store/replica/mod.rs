@@ -30,6 +30,7 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use super::Durability;
+use super::accounts::PEOPLE;
 use super::error::StoreError;
 use super::home::{Home, lock, make_dir};
 use super::home_lock::take_lock;
@@ -43,6 +44,7 @@ use journals::Journals;
 use manifest::Manifest;
 use marker::Marker;
 use restore::OtherJournals;
+pub(super) use scan::PIECE;
 use storing::{Extent, Files};
 pub use transfer::{export, import};
 
@@ -89,6 +91,9 @@ impl Replica {
         usage: CacheUse,
         claimant: Claimant,
     ) -> Result<Self, StoreError> {
+        if usage == CacheUse::Serve && key.person().is_some() {
+            transfer::make_private(folder)?;
+        }
         let (dir, lock) = prepared(folder, usage)?;
         let marker = Marker::read(&dir);
         let is_home = (usage != CacheUse::Serve || marker.is_none()) && restore::has_files(&dir)?;
@@ -158,14 +163,19 @@ impl Replica {
         Err(DatabaseError::Interrupted { reason }.into())
     }
 
-    /// Returns the starts of servers that had this copy since the machine was started. They have ended: this process got the lock of
-    /// the folder.
+    /// Takes the folder with the copies of a server for this process. Also returns the starts of servers that had one of the copies
+    /// since the machine was started: they have ended.
     ///
     /// # Errors
     /// Returns [`StoreError::Locked`] if one of them still runs.
-    pub fn ended_owners(folder: &Path) -> Result<Vec<Uuid>, StoreError> {
-        let (dir, _lock) = prepared(folder, CacheUse::Serve)?;
-        Ok(Marker::read(&dir).map(|marker| marker.owners_of_this_boot().to_vec()).unwrap_or_default())
+    pub fn take_folder(folder: &Path) -> Result<(File, Vec<Uuid>), StoreError> {
+        let (dir, _home) = prepared(folder, CacheUse::Serve)?;
+        let storage = dir.open_dir("storage").map_err(StoreError::io("opening storage/"))?;
+        let lock = take_lock(&storage)?;
+        let people = dir.read_dir(PEOPLE).into_iter().flatten().flatten().filter_map(|person| person.open_dir().ok());
+        let markers = people.chain([dir.try_clone().map_err(StoreError::io("opening the copy"))?]);
+        let ended = markers.filter_map(|dir| Marker::read(&dir));
+        Ok((lock, ended.flat_map(|marker| marker.owners_of_this_boot().to_vec()).collect()))
     }
 
     /// Returns what becomes of this work, which something interrupted. It is taken over once.

@@ -20,7 +20,7 @@ use crate::store::postgres::{FileRow, PieceHash, RowKind};
 use crate::store::sha256_bytes;
 
 /// Length of a piece. Of a file that grows at its end, only the last piece is stored again.
-pub(super) const PIECE: usize = 256 << 10;
+pub(in crate::store) const PIECE: usize = 256 << 10;
 /// How much one batch reads, about, but for the pieces of one large file that are read later.
 const BATCH_BYTES: usize = 8 << 20;
 const BATCH_FILES: usize = 500;

@@ -94,7 +94,7 @@ pub async fn export(address: &DatabaseAddress, folder: &Path) -> Result<(), Stor
         let key = HomeKey::Person(account);
         let own = key.folder(folder);
         stored = stored.of(&key);
-        write(&stored, || private(&own)).await?;
+        write(&stored, || make_private(&own).and_then(|()| opened(&own))).await?;
     }
     Ok(())
 }
@@ -116,9 +116,8 @@ fn opened(folder: &Path) -> Result<Dir, StoreError> {
     Dir::open_ambient_dir(folder, ambient_authority()).map_err(doing)
 }
 
-/// Makes a folder that only its owner can enter, with the folders above it.
-fn private(folder: &Path) -> Result<Dir, StoreError> {
+/// Makes a folder that only its owner can enter, with the folders above it that are missing.
+pub(super) fn make_private(folder: &Path) -> Result<(), StoreError> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(StoreError::io(format!("making {}", folder.display())))?;
-    opened(folder)
+    made.map_err(StoreError::io(format!("making {}", folder.display())))
 }
