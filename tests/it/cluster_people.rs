@@ -220,7 +220,7 @@ async fn cluster_of_other_people_is_refused() {
     first_account(&first, &first).await;
     let world = &cluster.members[1].world;
     let right = world.read("config.yml");
-    let other_key = right.replace(people::SECRET, "ffffffffffffffffffffffffffffffff");
+    let other_key = right.replace(people::SECRET, "fedcba9876543210fedcba9876543210");
     let one_person = right.replace("auth_mode: multi", "auth_mode: single");
     for wrong in [other_key, one_person] {
         world.write("config.yml", wrong);
