@@ -193,7 +193,7 @@ test('a search without a hit shows what came near', async ({ app, open }) => {
   await link.click()
   await page.locator('#pane-right .cm-content').waitFor()
 
-  const weak = hits.map(({ how: { vector_weight }, ...hit }) => ({ ...hit, how: { vector_weight } }))
+  const weak = hits.map(hit => ({ ...hit, weak: true }))
   const session_id = new URL(page.url()).pathname.split('/').pop()
   const frames = [
     { type: 'user_message', work_id: 'w2', content: QUESTION, message_id: 'm2' },
@@ -201,6 +201,10 @@ test('a search without a hit shows what came near', async ({ app, open }) => {
   ]
   for (const frame of frames) await emit(page, { type: 'frame', session_id, frame })
   await answers(page).getByText(`No good match, ${weak.length} weak matches retrieved`).last().click()
+  await card(page)
+    .locator('summary', { hasText: `${hits[0].source}:` })
+    .first()
+    .click()
   await card(page)
     .getByRole('link', { name: new RegExp(hits[0].source) })
     .first()
