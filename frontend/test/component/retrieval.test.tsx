@@ -1,11 +1,14 @@
 import { fireEvent, render, screen, within } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Hit } from '@/api/types'
 import { RetrievalCard } from '@/features/chat/RetrievalCard'
 import { rendererOfTool } from '@/features/chat/tools'
 import type { Step } from '@/thread/model'
 import { hit, how, search } from '../unit/searches'
+
+// The page loads it on demand, which takes a second on a busy machine.
+beforeAll(() => import('@/features/retrieval/Found'))
 
 const card = (id: string, bare = false) => {
   const { hits, ...note } = search()
