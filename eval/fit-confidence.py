@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the coefficients of src/retrieval/confidence.rs. Standard library only.
+"""Fits the coefficients of src/retrieval/cosine_scale.rs. Standard library only.
 
 usage: fit-confidence.py RUNS
 
@@ -7,7 +7,8 @@ RUNS is the folder that `miniclaw eval --kit DIR --runs RUNS` wrote: `SET.MODE.e
 first hits of each question. Right hits are told from the hits for questions of other sets in the same script (logistic
 regression; every set counts alike). Half of the questions are fitted; the floor is where 97.3 % of their right hits are, and
 the constant is shifted so that the confidence there is 0.5. The other half is printed as a check: share of the questions
-whose right hit is strong / share of the others that get a strong hit.
+whose right hit is strong / share of the others that get a strong hit. The vectors of the mode `hybrid` are taken for those of
+Universal Sentence Encoder, those of the mode `rerank` for those of multilingual-e5-small.
 """
 import glob, hashlib, json, math, os, sys
 
@@ -18,6 +19,8 @@ MODELS = {
     "CHARACTERS": ("lexical", "Unspaced", FIRST + ["nowhere", "best", "characters"]),
     "WORDS_AND_VECTORS": ("hybrid", "Spaced", FIRST + ["nowhere", "cosine"]),
     "CHARACTERS_AND_VECTORS": ("hybrid", "Unspaced", FIRST + ["nowhere", "best", "characters", "cosine"]),
+    "WORDS_AND_E5": ("rerank", "Spaced", FIRST + ["nowhere", "cosine"]),
+    "CHARACTERS_AND_E5": ("rerank", "Unspaced", FIRST + ["characters", "cosine"]),
 }
 RIDGE = 1e-3
 

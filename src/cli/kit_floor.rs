@@ -103,8 +103,10 @@ impl Floor {
         let first = &hits[..hits.len().min(FIRST)];
         let written = first.iter().map(|named| {
             let how = named.hit.how.as_ref();
+            let vector = how.and_then(|how| how.vector.as_ref());
             json!({"right": is_right(named), "confidence": named.hit.confidence,
-                "cosine": how.and_then(|how| how.vector.as_ref()).map(|vector| vector.cosine),
+                "cosine": vector.map(|vector| vector.cosine), "mean": vector.and_then(|vector| vector.mean),
+                "late": how.and_then(|how| how.late).map(|late| late.score),
                 "other_script": script.is_foreign_to(WritingSystem::of(&named.hit.text)),
                 "evidence": how.and_then(|how| how.evidence)})
         });

@@ -117,6 +117,9 @@ pub struct TermScore {
 pub struct VectorScore {
     /// -1 to 1.
     pub cosine: f64,
+    /// Mean cosine of all chunks, with which the confidence compares it. Absent if an older version found the hit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
     /// 1-based rank among all chunks by this retriever alone.
     pub rank: u32,
     /// 0 to 1.

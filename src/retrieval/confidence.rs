@@ -4,8 +4,10 @@
 //! confidence is a logistic function of the [`Evidence`], with coefficients for questions in scripts with and without spaces,
 //! and for searches with and without vectors. `eval/fit-confidence.py` fits them on half of the questions of an evaluation kit,
 //! between right passages and the best passages for questions of other sets; docs/retrieval.md has the figures of the other half.
+//! What a cosine means depends on the model: the [`CosineScale`].
 
 use super::analyse::{Analyser, QueryTerm, WritingSystem, is_letter};
+use super::cosine_scale::{CHARACTERS, CosineScale, Nearness, SATURATED, WORDS, logistic};
 use super::lexical::{TermMatches, idf};
 use crate::domain::knowledge::Evidence;
 
@@ -15,94 +17,13 @@ pub const FLOOR: f64 = 0.5;
 /// Words are weighted as in an index of at least this many chunks: in a small index, a word that no text contains would outweigh
 /// all others.
 const LEAST_CHUNKS: usize = 5_000;
-/// Added to the coverage before its logarithm.
-const COVERAGE_OFFSET: f64 = 0.1;
-/// An index of fewer chunks counts like one of this many.
-const FEWEST_CHUNKS: u32 = 10;
 /// From this many chunks on, the evidence of words counts as it was fitted. In a smaller index, fewer passages have some of a
 /// question's words by chance: see [`leniency`].
 const FULL_CHUNKS: f64 = 80.0;
 /// The same for scripts without spaces.
 const FULL_CHUNKS_UNSPACED: f64 = 11.0;
-/// The highest share of a word's weight that BM25 counts, reciprocally: its `k1 + 1`.
-const SATURATED: f64 = 2.2;
-
-/// The coefficients of a logistic function.
-struct Coefficients {
-    coverage: f64,
-    weight: f64,
-    best: f64,
-    nowhere: f64,
-    missing_names: f64,
-    characters: f64,
-    chunks: f64,
-    cosine: f64,
-    constant: f64,
-}
-
-/// For words alone, in scripts with spaces between words.
-const WORDS: Coefficients = Coefficients {
-    coverage: 6.38,
-    weight: 4.43,
-    best: 0.0,
-    nowhere: 0.0,
-    missing_names: -1.47,
-    characters: 0.0,
-    chunks: -0.52,
-    cosine: 0.0,
-    constant: -2.3,
-};
-/// For words alone, in scripts without spaces.
-const CHARACTERS: Coefficients = Coefficients {
-    coverage: 5.36,
-    weight: 2.64,
-    best: 0.358,
-    nowhere: -0.49,
-    missing_names: -0.66,
-    characters: -10.84,
-    chunks: -0.72,
-    cosine: 0.0,
-    constant: 3.7,
-};
-/// For words and vectors, in scripts with spaces.
-const WORDS_AND_VECTORS: Coefficients = Coefficients {
-    coverage: 6.11,
-    weight: 1.63,
-    best: 0.0,
-    nowhere: -5.12,
-    missing_names: -2.05,
-    characters: 0.0,
-    chunks: -1.33,
-    cosine: 15.06,
-    constant: 8.25,
-};
-/// For words and vectors, in scripts without spaces.
-const CHARACTERS_AND_VECTORS: Coefficients = Coefficients {
-    coverage: 7.25,
-    weight: 0.30,
-    best: 0.0,
-    nowhere: 1.43,
-    missing_names: -0.45,
-    characters: -7.89,
-    chunks: -0.86,
-    cosine: 20.78,
-    constant: 9.93,
-};
-
-/// For the cosine alone, where a passage has few or none of the words: its coefficient, what is subtracted for each unit of the
-/// logarithm of the number of chunks (the best of many unrelated chunks is nearer than the best of a few), and the cosine that
-/// an index of one chunk would need.
-const COSINE_ALONE: f64 = 20.0;
-const COSINE_FOR_CHUNKS: f64 = 0.02;
-const LEAST_COSINE: f64 = 0.27;
-/// The same for a passage in another script than the question, which cannot have its words.
-const LEAST_COSINE_OTHER_SCRIPT: f64 = 0.156;
-
-/// Returns the cosine of unrelated texts by a model: some models see all texts as similar. The coefficients are those of the
-/// default model, where it is about 0; that of multilingual-e5-small is an estimate from few texts.
-pub fn unrelated_cosine(model: &str) -> f64 {
-    if model.contains("e5") { 0.76 } else { 0.0 }
-}
+/// An index with a smaller share of these chunks counts like one with this share: otherwise one common word would do in a single note.
+const LEAST_SHARE: f64 = 1.0 / 16.0;
 
 /// A question with the weights of its words, and its names.
 pub(super) struct Assessment {
@@ -123,8 +44,7 @@ pub(super) struct Assessment {
 pub(super) struct AssessedIndex {
     /// Number of chunks.
     pub chunks: usize,
-    /// Cosine of unrelated texts by the model: [`unrelated_cosine`].
-    pub unrelated_cosine: f64,
+    pub scale: CosineScale,
 }
 
 impl Assessment {
@@ -172,36 +92,18 @@ impl Assessment {
     }
 
     /// Returns how likely a passage answers the question. `is_foreign` says that it is in another script.
-    pub fn confidence(&self, evidence: &Evidence, cosine: Option<f64>, is_foreign: bool) -> f64 {
-        let AssessedIndex { chunks, unrelated_cosine } = self.index;
-        let cosine = cosine.map(|cosine| (cosine - unrelated_cosine) / (1.0 - unrelated_cosine));
+    pub fn confidence(&self, evidence: &Evidence, nearness: Option<Nearness>, is_foreign: bool) -> f64 {
+        let AssessedIndex { chunks, scale } = self.index;
+        let cosine = nearness.and_then(|nearness| scale.scaled(nearness, chunks));
         let coefficients = match (self.script, cosine.filter(|_| !is_foreign)) {
+            (script, Some(_)) => scale.coefficients(script),
             (WritingSystem::Unspaced, None) => &CHARACTERS,
-            (WritingSystem::Unspaced, Some(_)) => &CHARACTERS_AND_VECTORS,
             (_, None) => &WORDS,
-            (_, Some(_)) => &WORDS_AND_VECTORS,
         };
         let words = coefficients.log_odds(evidence, cosine.unwrap_or_default());
         let words = logistic(words + leniency(chunks, self.script));
-        let least = if is_foreign { LEAST_COSINE_OTHER_SCRIPT } else { LEAST_COSINE };
-        let least = least + COSINE_FOR_CHUNKS * (chunks.max(1) as f64).ln();
-        let alone = cosine.map_or(0.0, |cosine| logistic(COSINE_ALONE * (cosine - least)));
+        let alone = cosine.map_or(0.0, |cosine| scale.bounds().confidence(cosine, self.script, (chunks, is_foreign)));
         words.max(alone)
-    }
-}
-
-impl Coefficients {
-    fn log_odds(&self, evidence: &Evidence, cosine: f64) -> f64 {
-        let missing = f64::from(evidence.missing_names) / f64::from(evidence.names.max(1));
-        self.constant
-            + self.coverage * (evidence.coverage + COVERAGE_OFFSET).ln()
-            + self.weight * (SATURATED * evidence.weight).ln_1p()
-            + self.best * evidence.best
-            + self.nowhere * evidence.nowhere
-            + self.missing_names * missing
-            + self.characters * f64::from(u8::from(evidence.characters))
-            + self.chunks * f64::from(evidence.chunks.max(FEWEST_CHUNKS)).ln()
-            + self.cosine * cosine
     }
 }
 
@@ -209,12 +111,8 @@ impl Coefficients {
 /// confidence on.
 fn leniency(chunks: usize, script: WritingSystem) -> f64 {
     let full = if script == WritingSystem::Unspaced { FULL_CHUNKS_UNSPACED } else { FULL_CHUNKS };
-    let bound = FLOOR * (chunks.max(1) as f64 / full).sqrt().min(1.0);
+    let bound = FLOOR * (chunks as f64 / full).clamp(LEAST_SHARE, 1.0).sqrt();
     ((1.0 - bound) / bound).ln()
-}
-
-fn logistic(x: f64) -> f64 {
-    1.0 / (1.0 + (-x).exp())
 }
 
 /// Returns the words of a question that name something: with a digit, an underscore or a capital inside, or with a capital first
@@ -258,7 +156,16 @@ mod tests {
     };
 
     fn assessment(question: &str, chunks: usize) -> Assessment {
-        Assessment::new(question, &[], &Analyser::default(), AssessedIndex { chunks, unrelated_cosine: 0.0 })
+        Assessment::new(
+            question,
+            &[],
+            &Analyser::default(),
+            AssessedIndex { chunks, scale: CosineScale::SentenceEncoder },
+        )
+    }
+
+    fn near(cosine: f64) -> Option<Nearness> {
+        Some(Nearness { cosine, mean: 0.0, raised: 0.0 })
     }
 
     #[test]
@@ -274,7 +181,7 @@ mod tests {
     fn passage_with_nothing_of_the_question_is_weak() {
         for question in ["Who keeps penguins?", "谁养企鹅？"] {
             let assessment = assessment(question, 600);
-            for cosine in [None, Some(0.1)] {
+            for cosine in [None, near(0.1)] {
                 let confidence = assessment.confidence(&NOTHING, cosine, false);
                 assert!(confidence < 0.1, "{question} {cosine:?}: {confidence}");
             }
@@ -286,15 +193,65 @@ mod tests {
         let assessment = assessment("Who keeps penguins?", 600);
         let all = Evidence { coverage: 0.8, weight: 10.0, best: 7.0, nowhere: 0.0, missing_names: 0, ..NOTHING };
         assert!(assessment.confidence(&all, None, false) > 0.9);
-        assert!(assessment.confidence(&all, Some(0.3), false) > 0.9);
-        assert!(assessment.confidence(&NOTHING, Some(0.5), false) > FLOOR, "another word for the same");
-        assert!(assessment.confidence(&NOTHING, Some(0.35), false) < FLOOR);
-        assert!(assessment.confidence(&NOTHING, Some(0.35), true) > FLOOR, "another script cannot have the words");
+        assert!(assessment.confidence(&all, near(0.3), false) > 0.9);
+        assert!(assessment.confidence(&NOTHING, near(0.5), false) > FLOOR, "another word for the same");
+        assert!(assessment.confidence(&NOTHING, near(0.35), false) < FLOOR);
+        assert!(assessment.confidence(&NOTHING, near(0.35), true) > FLOOR, "another script cannot have the words");
+    }
+
+    #[test]
+    fn small_index_needs_fewer_of_the_words() {
+        let evidence = |chunks: usize| Evidence {
+            coverage: 0.23,
+            weight: 4.0,
+            best: 4.0,
+            nowhere: 0.5,
+            names: 0,
+            missing_names: 0,
+            chunks: chunks as u32,
+            ..NOTHING
+        };
+        let of = |chunks: usize| assessment("name of my landlord", chunks).confidence(&evidence(chunks), None, false);
+        assert!(of(5) > FLOOR && of(80) < FLOOR, "{} {}", of(5), of(80));
+        assert_eq!(leniency(80, WritingSystem::Spaced), 0.0);
+        assert_eq!(leniency(11, WritingSystem::Unspaced), 0.0);
+        for question in ["Who keeps penguins?", "谁养企鹅？"] {
+            assert!(assessment(question, 1).confidence(&NOTHING, None, false) < 0.1, "{question}");
+        }
+    }
+
+    #[test]
+    fn cosines_are_judged_by_the_scale_of_their_model() {
+        let of = |model: &str, cosine: f64, mean: f64| {
+            let index = AssessedIndex { chunks: 600, scale: CosineScale::of(model) };
+            let assessment = Assessment::new("Who keeps penguins?", &[], &Analyser::default(), index);
+            assessment.confidence(&NOTHING, Some(Nearness { cosine, mean, raised: 0.0 }), false) >= FLOOR
+        };
+        let models = [
+            ("use-multilingual-v3.1", 0.5, 0.3, 0.05),
+            ("multilingual-e5-small-q4", 0.88, 0.82, 0.78),
+            ("text-embedding-3-small", 0.55, 0.3, 0.1),
+            ("text-embedding-ada-002", 0.85, 0.77, 0.72),
+        ];
+        for (model, near, far, mean) in models {
+            assert!(of(model, near, mean) && !of(model, far, mean), "{model}");
+        }
+    }
+
+    #[test]
+    fn unknown_scale_is_not_measured_in_two_chunks() {
+        let index = AssessedIndex { chunks: 2, scale: CosineScale::Unknown };
+        let assessment = Assessment::new("Who keeps penguins?", &[], &Analyser::default(), index);
+        let by_words = assessment.confidence(&NOTHING, None, false);
+        assert_eq!(
+            assessment.confidence(&NOTHING, Some(Nearness { cosine: 0.9, mean: 0.5, raised: 0.0 }), false),
+            by_words
+        );
     }
 
     #[test]
     fn best_of_more_unrelated_chunks_must_be_nearer() {
-        let confidence = |chunks| assessment("Who keeps penguins?", chunks).confidence(&NOTHING, Some(0.38), false);
+        let confidence = |chunks| assessment("Who keeps penguins?", chunks).confidence(&NOTHING, near(0.38), false);
         assert!(confidence(10) > FLOOR && confidence(10_000) < FLOOR);
     }
 
@@ -307,10 +264,11 @@ mod tests {
             let assessment = assessment(question, 600);
             let less = Evidence { coverage, weight, ..NOTHING };
             let grown = Evidence { coverage: coverage + more * (1.0 - coverage), weight: weight + more, ..NOTHING };
-            let (low, high) = (assessment.confidence(&less, cosine, false), assessment.confidence(&grown, cosine, false));
+            let of = |evidence: &Evidence, cosine: Option<f64>| assessment.confidence(evidence, cosine.and_then(near), false);
+            let (low, high) = (of(&less, cosine), of(&grown, cosine));
             prop_assert!((0.0..=1.0).contains(&low) && high >= low);
             let nearer = cosine.map(|cosine| cosine + more * 0.1);
-            prop_assert!(assessment.confidence(&less, nearer, false) >= low);
+            prop_assert!(of(&less, nearer) >= low);
         }
     }
 }

@@ -4,6 +4,7 @@ use tantivy::DocAddress;
 
 use super::analyse::WritingSystem;
 use super::confidence::{Assessment, FLOOR};
+use super::cosine_scale::Nearness;
 use super::fuse::{Candidate, Ranked, ScoredCandidates};
 use super::lexical::TermMatches;
 use super::search::{Cosines, SearchError, Searchable};
@@ -89,14 +90,21 @@ impl Answers<'_> {
             share: *lexical_share,
             terms: self.terms(window),
         });
+        let (mean, bias) = self.cosines.as_ref().map_or((0.0, 0.0), |cosines| (cosines.mean, cosines.bias));
         let vector = candidate.cosine.map(|cosine| VectorScore {
             cosine,
+            mean: Some(mean),
             rank: 1 + self.cosines.as_ref().map_or(0, |cosines| cosines.nearer_than(cosine)),
             share: *vector_share,
         });
         let late = candidate.late.map(|score| LateScore { score, share: *late_share, weight: *late_weight });
+        let nearness = candidate.cosine.map(|cosine| Nearness {
+            cosine,
+            mean,
+            raised: if candidate.foreign { bias } else { 0.0 },
+        });
         let evidence = self.assessment.evidence(&self.relative_scores(window));
-        let confidence = self.assessment.confidence(&evidence, candidate.cosine, candidate.foreign);
+        let confidence = self.assessment.confidence(&evidence, nearness, candidate.foreign);
         let passage = self.searchable.snapshot.passage(window.begin, window.end, window.chunk)?;
         Ok(Hit {
             text: passage.text,

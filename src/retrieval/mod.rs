@@ -12,6 +12,7 @@ pub mod chunk;
 pub mod chunk_index;
 mod chunk_positions;
 pub mod confidence;
+mod cosine_scale;
 mod embed;
 pub mod extract;
 pub mod fuse;

@@ -6,7 +6,8 @@ use std::time::Instant;
 use tantivy::DocAddress;
 
 use super::analyse::{Analyser, Query, WritingSystem, holds_identifier};
-use super::confidence::{AssessedIndex, Assessment, unrelated_cosine};
+use super::confidence::{AssessedIndex, Assessment};
+use super::cosine_scale::CosineScale;
 use super::fuse::{VECTOR_WEIGHT, ranked};
 use super::hits::{Answers, best_of_chunks, missed_by};
 use super::late::{self, TokenVectors};
@@ -29,16 +30,16 @@ pub struct Ranking {
     pub bm25: Bm25,
     /// Weight of the vector retriever when both retrievers answer, 0 to 1. Absent: the best weight for the model.
     pub vector_weight: Option<f64>,
-    /// Cosine of unrelated texts by the model.
-    pub unrelated_cosine: f64,
+    /// What the cosines of the model mean.
+    pub cosine_scale: CosineScale,
 }
 
 impl Ranking {
-    /// Sets what depends on the model: its own weight, if none is configured, and the cosine of unrelated texts.
+    /// Sets what depends on the model: its own weight, if none is configured, and what its cosines mean.
     pub fn for_model(self, model: &dyn Embedder) -> Self {
         Self {
             vector_weight: self.vector_weight.or(Some(model.weight())),
-            unrelated_cosine: unrelated_cosine(model.id()),
+            cosine_scale: CosineScale::of(model.id()),
             ..self
         }
     }
@@ -132,7 +133,7 @@ impl Searchable<'_> {
         let late = self.late(request, &scored, weights.reason);
         let weights = if late.is_some() { weights.with_late() } else { weights };
         let best_of_chunks = best_of_chunks(&scored.windows);
-        let index = AssessedIndex { chunks: self.snapshot.len(), unrelated_cosine: self.ranking.unrelated_cosine };
+        let index = AssessedIndex { chunks: self.snapshot.len(), scale: self.ranking.cosine_scale };
         let assessment = Assessment::new(request.query, &matches, self.analyser, index);
         let answers = Answers {
             searchable: self,
@@ -233,7 +234,8 @@ impl Searchable<'_> {
             let raised = if foreign[at] { bias } else { 0.0 };
             best.push((address, f64::from(vectors.cosine(question, row)? + raised)));
         }
-        Ok(Some(Cosines { best: self.best(best), rows: self.rows, near }))
+        let mean = near.iter().map(|near| f64::from(*near)).sum::<f64>() / near.len().max(1) as f64;
+        Ok(Some(Cosines { best: self.best(best), rows: self.rows, near, mean, bias: f64::from(bias) }))
     }
 }
 
@@ -274,6 +276,10 @@ pub(super) struct Cosines<'a> {
     /// All chunks that have a vector, sorted by address; `near` holds their approximate cosines.
     rows: &'a [(DocAddress, u32)],
     near: Vec<f32>,
+    /// Mean cosine of all chunks.
+    pub mean: f64,
+    /// By how much those of chunks in another script than the question were raised.
+    pub bias: f64,
 }
 
 impl Cosines<'_> {

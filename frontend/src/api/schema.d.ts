@@ -8794,6 +8794,11 @@ export interface components {
              */
             cosine: number;
             /**
+             * Format: double
+             * @description Mean cosine of all chunks, with which the confidence compares it. Absent if an older version found the hit.
+             */
+            mean?: number | null;
+            /**
              * Format: int32
              * @description 1-based rank among all chunks by this retriever alone.
              */
