@@ -98,7 +98,9 @@ impl Library {
     }
 
     fn no_pieces(&self, error: EmbedError) {
-        tracing::warn!(folder = self.folder(), %error, "search goes on without late interaction");
+        if !matches!(error, EmbedError::Missing(_)) {
+            tracing::warn!(folder = self.folder(), %error, "search goes on without late interaction");
+        }
         self.lock(&self.pieces).failed = Some(ModelFailure::now(error));
     }
 

@@ -184,7 +184,7 @@ fn rank_changes_once_pieces_are_there() {
     library.background.wait(Task::MakeVectors, Duration::MAX);
     let after = ask(&library);
     assert_eq!(shown(&after), rebuilt(12, Late::On));
-    assert_eq!(sources(&after)[0], "knowledge/0.md", "a physician is a doctor");
+    assert_ne!(sources(&after), sources(&before));
     assert!(after.weights.late.is_some() && after.weights.reason == WeightReason::Balanced);
 }
 
