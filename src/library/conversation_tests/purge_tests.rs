@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 
 use super::{explained, found, library_with, message, write};
-use crate::domain::{EmbedError, Embedder, EmbeddingInput, SessionId};
+use crate::domain::{EmbedError, EmbeddedText, Embedder, EmbeddingInput, SessionId, TokenEmbedder, TokenVector};
 use crate::library::{IndexStorage, Library, LoadEmbedder};
 use crate::store::Home;
 
@@ -141,6 +141,52 @@ fn purge_removes_one_conversation_and_keeps_the_others() {
     for query in ["penguin 3", "harbour"] {
         assert_eq!(explained(&library, query), explained(&rebuilt, query), "{query}");
     }
+}
+
+/// A model whose pieces are words, each named by its checksum.
+struct Words;
+
+impl TokenEmbedder for Words {
+    fn id(&self) -> &str {
+        "words"
+    }
+
+    fn dimension(&self) -> usize {
+        8
+    }
+
+    fn embed_tokens(&self, _: EmbeddingInput, text: &str) -> Result<EmbeddedText, EmbedError> {
+        let words = text.split_inclusive(|c: char| !c.is_alphanumeric());
+        let token = |word: &str| TokenVector {
+            piece: crc32fast::hash(word.trim_end_matches(|c: char| !c.is_alphanumeric()).as_bytes()),
+            start: word.as_ptr().addr() - text.as_ptr().addr(),
+            vector: vec![0.25; 8],
+        };
+        Ok(EmbeddedText { vector: vec![0.25; 8], tokens: words.map(token).collect() })
+    }
+}
+
+#[test]
+fn purge_removes_pieces_of_the_conversation() {
+    let (folder, home) = conversations();
+    let open = || {
+        let mut library = library_with(&home, IndexStorage::OnDisk, Arc::new(Recording::default()).load());
+        let opened = Arc::get_mut(&mut library).expect("nobody else has it yet");
+        opened.settings.tokens = Arc::new(|| Ok(Some(Arc::new(Words))));
+        library
+    };
+    let caches = folder.path().join("storage/retrieval");
+    let holding_word = |word: &str| holding(&caches, &crc32fast::hash(word.as_bytes()).to_le_bytes());
+    let library = open();
+    library.wait_until_ready().unwrap();
+    assert_eq!(holding_word(MARKER), ["conversations-words.tokens"]);
+    delete_for_ever(folder.path(), &library);
+    assert_eq!(
+        (holding_word(MARKER), holding_word("Penguin")),
+        (vec![], vec!["conversations-words.tokens".to_owned()])
+    );
+    library.wait_until_ready().unwrap();
+    assert_eq!(holding_word(MARKER), [""; 0]);
 }
 
 #[test]
