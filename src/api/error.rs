@@ -340,6 +340,7 @@ impl From<EngineError> for ApiError {
                 ProviderRefused::Exists(_) => Self::new(StatusCode::CONFLICT, "provider_exists", message),
                 ProviderRefused::NotEditable(_) => Self::new(StatusCode::CONFLICT, "not_editable", message),
                 ProviderRefused::NotHere => Self::new(StatusCode::FORBIDDEN, "not_allowed", message),
+                ProviderRefused::OnAllServers => Self::new(StatusCode::CONFLICT, "config_of_cluster", message),
                 ProviderRefused::KeyNeeded => Self::new(StatusCode::CONFLICT, "key_needed", message),
             },
             EngineError::OwnProviders(refused) => match refused {

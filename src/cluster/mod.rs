@@ -29,6 +29,8 @@ pub use membership::Standing;
 
 /// How long it is not looked up again who owns a home. A server that is asked for a home that is no longer its own says so.
 const OWNER_LIFE: Duration = Duration::from_secs(1);
+/// How long a server does not try again to claim a home whose copy it could not make.
+const OTHERS_FIRST: Duration = Duration::from_secs(10);
 /// Maximum number of homes without an owner that are looked at at once; works of people who may not work rest among them.
 const MAX_ORPHANS: u32 = 1000;
 /// Homes whose owners are looked up in one statement.
@@ -45,6 +47,10 @@ pub struct Cluster {
     /// The same, for the accounts, which must not wait for anything else.
     account_rows: tokio::sync::Mutex<Option<Connected>>,
     owners: Mutex<HashMap<HomeKey, KnownOwner>>,
+    /// Homes whose copies could not be made here, and when that was.
+    unopened: Mutex<HashMap<HomeKey, Instant>>,
+    /// Held while it is looked up who owns a home.
+    looking: tokio::sync::Mutex<()>,
     /// How the commands of the person who runs the server reach it.
     contact: OnceLock<ServerContact>,
     /// Keeps other servers out of the folder.
@@ -100,6 +106,8 @@ impl Cluster {
             rows: tokio::sync::Mutex::default(),
             account_rows: tokio::sync::Mutex::default(),
             owners: Mutex::default(),
+            unopened: Mutex::default(),
+            looking: tokio::sync::Mutex::default(),
             contact: OnceLock::new(),
             _lock: lock,
         };
@@ -154,9 +162,19 @@ impl Cluster {
     /// # Errors
     /// Returns an error if the database does not answer.
     pub async fn look_up_owner(&self, home: &HomeKey) -> Result<Option<OtherOwner>, DatabaseError> {
-        let id = home.id();
+        let (id, asked_at) = (home.id(), Instant::now());
+        let _one_at_a_time = self.looking.lock().await;
+        // Whoever waited has the answer of the one before.
+        if let Some(known) = self.known_since(home, asked_at) {
+            return Ok(known);
+        }
+        if self.standing() == Standing::Fenced {
+            let reason = "this server has lost the database".to_owned();
+            return Err(DatabaseError::Interrupted { reason });
+        }
+        let since = Instant::now();
         let row = self.with_rows(|rows| async move { rows.owner_of(id).await }.boxed()).await?;
-        Ok(self.note_owner(home, row))
+        Ok(self.note_owner(home, row, since))
     }
 
     /// Looks up again who owns the homes that others had, so that what passes through to those who have lost them ends.
@@ -171,16 +189,18 @@ impl Cluster {
         };
         for some in known.chunks(OWNERS_AT_ONCE) {
             let ids: Vec<Uuid> = some.iter().map(HomeKey::id).collect();
+            let since = Instant::now();
             let rows = self.with_rows(|rows| async move { rows.owners_of(&ids).await }.boxed()).await?;
             let mut rows: HashMap<Uuid, HomeOwnerRow> = rows.into_iter().collect();
             for home in some {
-                self.note_owner(home, rows.remove(&home.id()));
+                self.note_owner(home, rows.remove(&home.id()), since);
             }
         }
         Ok(())
     }
 
-    fn note_owner(&self, home: &HomeKey, row: Option<HomeOwnerRow>) -> Option<OtherOwner> {
+    /// `looked_at` is when the question began to which the row is the answer.
+    fn note_owner(&self, home: &HomeKey, row: Option<HomeOwnerRow>, looked_at: Instant) -> Option<OtherOwner> {
         let row = row.filter(|row| self.standing() != Standing::Member(row.server_id));
         let mut owners = self.owners();
         let before = owners.remove(home).and_then(|known| known.owner);
@@ -191,7 +211,7 @@ impl Cluster {
                 row.map(|row| OtherOwner { row, lost: CancellationToken::new() })
             }
         };
-        owners.insert(home.clone(), KnownOwner { owner: owner.clone(), looked_at: Instant::now() });
+        owners.insert(home.clone(), KnownOwner { owner: owner.clone(), looked_at });
         owner
     }
 
@@ -202,6 +222,10 @@ impl Cluster {
     fn known(&self, home: &HomeKey) -> Option<Option<OtherOwner>> {
         let owners = self.owners();
         owners.get(home).filter(|known| known.looked_at.elapsed() < OWNER_LIFE).map(|known| known.owner.clone())
+    }
+
+    fn known_since(&self, home: &HomeKey, since: Instant) -> Option<Option<OtherOwner>> {
+        self.owners().get(home).filter(|known| known.looked_at >= since).map(|known| known.owner.clone())
     }
 
     /// Returns the time since 1970 by the clock of the database, which all servers share.
@@ -219,11 +243,31 @@ impl Cluster {
             Standing::Member(member) if !self.membership.is_draining() => member,
             Standing::Member(_) | Standing::Fenced => return Err(StoreError::Fenced),
         };
+        if self.unopened().get(home).is_some_and(|at| at.elapsed() < OTHERS_FIRST) {
+            return Err(StoreError::Fenced);
+        }
         let folder = home.folder(&self.folder);
         let opened = Replica::open((&self.database, home), &folder, CacheUse::Serve, Claimant::Member(member)).await;
-        let replica = opened?;
+        let replica = match opened {
+            Ok(replica) => replica,
+            Err(error) => {
+                self.note_unopened(home, &error);
+                return Err(error);
+            }
+        };
         tracing::info!(server = %member, home = %home, "claimed a home");
         Ok(ClaimedCopy { folder, replica, member })
+    }
+
+    /// Lets the others have a home first for a while, if its copy could not be made because of this machine.
+    pub fn note_unopened(&self, home: &HomeKey, error: &StoreError) {
+        if !matches!(error, StoreError::Database(_) | StoreError::ShutDown | StoreError::Fenced) {
+            self.unopened().insert(home.clone(), Instant::now());
+        }
+    }
+
+    fn unopened(&self) -> MutexGuard<'_, HashMap<HomeKey, Instant>> {
+        self.unopened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Declares servers dead that have ended or whose time is over.

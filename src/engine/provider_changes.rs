@@ -30,6 +30,11 @@ pub enum ProviderRefused {
     KeyNeeded,
     #[error("the providers and settings are those of the whole server, and are changed in its own home")]
     NotHere,
+    #[error(
+        "the servers of a cluster each have the same config.yml and .env; change them on all servers, and restart those whose change \
+         needs it"
+    )]
+    OnAllServers,
 }
 
 /// A provider to add.
@@ -97,7 +102,7 @@ impl Tenant {
     /// # Errors
     /// Returns the provider's refusal, or [`ProviderRefused::Exists`]; nothing is written then.
     pub async fn add_provider(self: &Arc<Self>, new: NewProvider) -> Result<String, EngineError> {
-        self.require_own_home()?;
+        self.require_own_config()?;
         self.refuse_known(&new.base_url)?;
         let names = models_of(&new.base_url, new.api_key.clone(), new.api).await?;
         let tenant = self.clone();
@@ -152,7 +157,7 @@ impl Tenant {
     /// # Errors
     /// Returns the provider's refusal or [`ProviderRefused`]; nothing is written then.
     pub async fn change_provider(self: &Arc<Self>, id: &str, change: ProviderChange) -> Result<(), EngineError> {
-        self.require_own_home()?;
+        self.require_own_config()?;
         let (base_url, old_key) = self.editable(id)?;
         let new_url = change.base_url.clone().unwrap_or_else(|| base_url.clone());
         let key = match &change.api_key {
@@ -215,7 +220,7 @@ impl Tenant {
     /// # Errors
     /// Returns [`ProviderRefused`] if it is not one that can be changed here.
     pub async fn remove_provider(self: &Arc<Self>, id: &str) -> Result<(), EngineError> {
-        self.require_own_home()?;
+        self.require_own_config()?;
         self.editable(id)?;
         let (tenant, id) = (self.clone(), id.to_owned());
         let removed = tokio::spawn(async move {
@@ -317,7 +322,7 @@ impl Tenant {
     /// # Errors
     /// Returns [`ProviderRefused::UnknownModel`] if it cannot be chosen.
     pub async fn choose_model(&self, key: &'static str, id: Option<String>) -> Result<(), EngineError> {
-        self.require_own_home()?;
+        self.require_own_config()?;
         let candidates = self.models.candidates();
         let embedded = self.runtime.models.embedded().map(|embedded| embedded.id);
         if let Some(id) = &id

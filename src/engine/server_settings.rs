@@ -170,7 +170,7 @@ impl Tenant {
     /// # Errors
     /// Returns [`SettingsRefused`], and nothing is written then.
     pub async fn change_settings(self: &Arc<Self>, change: SettingsChange) -> Result<ServerSettings, EngineError> {
-        self.require_own_home()?;
+        self.require_own_config()?;
         let tenant = self.clone();
         let changed = tokio::spawn(async move {
             let _one_at_a_time = tenant.runtime.connecting.lock().await;
@@ -183,6 +183,14 @@ impl Tenant {
 
     pub(super) fn require_own_home(&self) -> Result<(), EngineError> {
         if self.home.path() == self.runtime.home { Ok(()) } else { Err(ProviderRefused::NotHere.into()) }
+    }
+
+    /// What is written to config.yml and `.env` of one server of a cluster would be gone with the next server that has the home.
+    pub(super) fn require_own_config(&self) -> Result<(), EngineError> {
+        self.require_own_home()?;
+        let config = self.runtime.config();
+        let is_in_cluster = config.database.as_ref().is_some_and(|database| database.cluster.is_some());
+        if is_in_cluster { Err(ProviderRefused::OnAllServers.into()) } else { Ok(()) }
     }
 
     fn refuse_overridden(&self, change: &SettingsChange) -> Result<(), SettingsRefused> {

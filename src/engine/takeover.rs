@@ -166,13 +166,22 @@ impl TenantRegistry {
         };
         let home = blocking(move || {
             let home = opened(&folder)?;
-            home.keep_in(replica);
             if let Some(contact) = contact {
                 home.note_server(contact)?;
             }
             Ok(home)
-        })
-        .await?;
+        });
+        let home = match home.await {
+            Ok(home) => home,
+            Err(error) => {
+                replica.give_back().await;
+                if let EngineError::Store(error) = &error {
+                    cluster.note_unopened(key, error);
+                }
+                return Err(error);
+            }
+        };
+        home.keep_in(replica);
         home.store_regularly();
         (state.home, state.member) = (Some(home), Some(member));
         Ok(())

@@ -253,6 +253,8 @@ async fn admins_see_the_servers_of_a_cluster() {
         assert_eq!((&seen["home_count"], &seen["homes"][0]["owner"]), (&json!(1), &of(&old)["address"]));
         assert!(seen["homes"][0]["last_change"].as_i64().unwrap() > 0);
     }
+    let changed = old.as_page("PATCH", "/api/settings", json!({"set": {"max_iterations": 3}})).await;
+    assert_eq!(changed.refused(), (409, "config_of_cluster".to_owned()), "the next owner would not know it");
     drop(old);
     eventually("the server that was killed is seen to have ended", async || {
         let seen = new.get("/api/cluster").await;

@@ -234,6 +234,11 @@ impl Replica {
         stored.await.map_err(|_| StoreError::ShutDown)?
     }
 
+    /// Gives a home up that could not be opened.
+    pub async fn give_back(&self) {
+        give_back(&self.rows).await;
+    }
+
     /// Stores what is left and gives the home up.
     pub(super) async fn release(self: &Arc<Self>, home: &Home) -> Result<(), StoreError> {
         let since = SystemTime::now();
