@@ -325,7 +325,15 @@ fn doors(source: &Source) -> Vec<String> {
         ),
         (
             "talks HTTP",
-            &["provider/", "tools/fetch_url", "egress/", "cli/ask/", "api/forwarding/", "cluster/probe.rs"],
+            &[
+                "provider/",
+                "tools/fetch_url",
+                "egress/",
+                "cli/ask/",
+                "api/forwarding/",
+                "cluster/probe.rs",
+                "engine/traces/",
+            ],
             &["reqwest", "hyper::client", "hyper_util::client", "TcpStream::connect"],
         ),
         ("talks to a database server", &["store/postgres/"], &["tokio_postgres"]),

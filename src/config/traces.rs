@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use reqwest::header::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::Url;
@@ -53,13 +52,17 @@ pub(super) fn traces(entry: Option<&Entry>, environment: &Environment) -> Result
         let field = format!("headers.{name}");
         let value = substitute(value.expose_secret(), environment)
             .map_err(|variable| wrong(&field, format!("the variable {variable} is not set")))?;
-        let is_valid = HeaderName::try_from(name).is_ok() && HeaderValue::try_from(&value).is_ok();
-        if !is_valid {
+        if !is_token(name) || !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
             return Err(wrong(&field, "HTTP does not allow this name or value".to_owned()));
         }
         headers.insert(name.clone(), SecretString::from(value));
     }
     Ok(Some(TracesConfig { url, headers }))
+}
+
+/// Whether HTTP allows the name of a header (RFC 9110, 5.6.2).
+fn is_token(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 #[cfg(test)]

@@ -40,8 +40,8 @@ const cluster: Cluster = {
     },
   ],
   homes: [
-    { id: 'h1', owner: 'http://10.0.0.1:8002', claims: 4, last_change: 1234, conversations_under_way: 2 },
-    { id: 'h2', owner: null, claims: 1, last_change: 7, conversations_under_way: 0 },
+    { id: 'h1', owner: 'http://10.0.0.1:8002', fence: 4, last_change: 1234, conversations_under_way: 2 },
+    { id: 'h2', owner: null, fence: 1, last_change: 7, conversations_under_way: 0 },
   ],
   home_count: 5,
 }

@@ -64,7 +64,7 @@ pub struct HomeInfo {
     /// The address of the server that owns it; null if none that lives does.
     owner: Option<String>,
     /// How often it was claimed.
-    claims: i64,
+    fence: i64,
     /// The number of its last change.
     last_change: i64,
     /// Number of conversations whose last facts are in no session file yet: their works are under way, or were cut off.
@@ -110,7 +110,7 @@ fn home(home: HomeOverview) -> HomeInfo {
     HomeInfo {
         id: home.id.to_string(),
         owner: home.owner,
-        claims: home.fence,
+        fence: home.fence,
         last_change: home.last_change,
         conversations_under_way: home.conversations_under_way,
     }

@@ -54,7 +54,7 @@ function Overview() {
             home.id,
             home.owner ?? t('homeNobody'),
             count(home.conversations_under_way),
-            count(home.claims),
+            count(home.fence),
             count(home.last_change),
           ],
         }))}
