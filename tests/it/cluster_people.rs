@@ -4,9 +4,7 @@ use serde_json::{Value, json};
 
 use crate::cluster_world::{Cluster, Network};
 use crate::http::{Answer, open};
-use crate::people::{
-    self, Person, ask, follow, get, joined, login, refused, register, setup_code, signed_in, status_of,
-};
+use crate::people::{self, Person, ask, follow, get, joined, login, register, setup_code, signed_in, status_of};
 use crate::postgres_people::{say, use_home};
 use crate::script::{always, says, script};
 use crate::world::{CONFIG, Server, eventually};

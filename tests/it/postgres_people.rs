@@ -232,7 +232,7 @@ async fn postgres_many_people_share_few_connections() {
     let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
     let open = database.number(open).await;
     assert!(open <= 20, "{open} connections for 25 people");
-    assert_eq!(database.number("SELECT count(*) FROM homes WHERE account IS NOT NULL AND owner IS NOT NULL").await, 24);
+    assert!(database.number("SELECT count(*) FROM homes WHERE account IS NOT NULL AND owner IS NOT NULL").await >= 24);
 }
 
 #[tokio::test]
