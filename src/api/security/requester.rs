@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use axum::http::StatusCode;
 use axum::http::request::Parts;
 
 use crate::api::app::App;
@@ -13,7 +12,8 @@ use crate::api::security::caller::{Identity, Proof, has_secret};
 use crate::api::security::person::{Person, Right};
 use crate::domain::AccountId;
 use crate::engine::people::People;
-use crate::engine::{Tenant, TenantId, TenantRegistry};
+use crate::engine::provider_changes::ProviderRefused;
+use crate::engine::{EngineError, Tenant, TenantId, TenantRegistry};
 
 /// A person who asks, and what proves it.
 pub struct Requester {
@@ -49,13 +49,11 @@ impl Requester {
     ///
     /// # Errors
     /// Returns `not_allowed` if the person may not manage the server, and `config_of_cluster` if other servers, with a config.yml of
-    /// their own, serve the same people.
+    /// their own, have the same homes.
     pub async fn changeable_server(&self) -> Result<Arc<Tenant>, ApiError> {
         self.person.rights().require(Right::ManageServer)?;
-        if self.people.is_some() && self.tenants.is_in_cluster() {
-            let message =
-                "each server of the cluster has a config.yml of its own; change it there, the same on all of them";
-            return Err(ApiError::new(StatusCode::CONFLICT, "config_of_cluster", message));
+        if self.tenants.is_in_cluster() {
+            return Err(EngineError::from(ProviderRefused::OnAllServers).into());
         }
         self.server().await
     }

@@ -184,7 +184,6 @@ export const server: Record<string, string> = {
   no_secret: '服务器已重启，请重新加载页面。',
   no_thinking_switch: '此模型不支持开关思考。',
   no_words: '请输入搜索关键词。',
-  config_of_cluster: '集群中每台服务器的 config.yml 和 .env 内容相同；请在所有服务器上修改，并在需要时重启。',
   not_allowed: '无法访问此文件。',
   not_found: '找不到该项目，可能已被删除或移动。',
   not_pinned: '只有技能文件以及项目的 AGENTS.md 和 CLAUDE.md 需要信任。',
