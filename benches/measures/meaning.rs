@@ -51,7 +51,7 @@ async fn with_model(bench: &Bench, report: &mut Report, models: &Path) -> io::Re
     quiet(&server).await?;
     let asked = Asked::ask(&mut connection, "memory", bench.times(300)).await?;
     let note = format!("{deadline:.1} s until the last vector was there; with starting and loading the model");
-    report.figure(format!("{chunks} chunks indexed and embedded, processor time"), cpu, "s").at_most(120.0).note(note);
+    report.figure(format!("{chunks} chunks indexed and embedded, processor time"), cpu, "s").at_most(60.0).note(note);
     report
         .figure("the vector of a question, p50", asked.embedding.p50(), "ms")
         .note(format!("n = {}", asked.whole.len()));

@@ -22,7 +22,7 @@ pub use store::TokenVectors;
 const SPREAD: f64 = 0.625;
 /// Number of chunks whose pieces are sampled to compute the mean. They are all held in memory for that: 35 MB.
 const SAMPLED_CHUNKS: usize = 64;
-/// An index of more chunks has no late interaction: its vectors would take 180 MB on disk and a quarter of an hour of a processor.
+/// An index of more chunks has no late interaction: its vectors would take 180 MB on disk and at least five minutes of a processor.
 pub const MAX_CHUNKS: usize = 10_000;
 
 /// A piece of the question, prepared for comparison.
