@@ -38,10 +38,7 @@ function remember(id: string): void {
 /** Number of messages that are loaded first. The others follow when they are wanted. */
 const FIRST_PAGE = 200
 
-/**
- * The load of each conversation that was begun last. Only that one is shown: an earlier one may be answered after it, with a
- * history that lacks frames which have been applied since.
- */
+/** The load of each conversation that was begun last; an earlier one may be answered later, with an older history. */
 const newestLoad = new Map<string, symbol>()
 
 /** Reads the newest part of the history, and all that is shown; resolves to the id of the last event it contains. */
