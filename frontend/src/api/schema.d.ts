@@ -4041,7 +4041,7 @@ export interface components {
              * Format: int64
              * @description How often it was claimed.
              */
-            claims: number;
+            fence: number;
             /**
              * Format: int64
              * @description The number of its last change.
