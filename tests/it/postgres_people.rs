@@ -147,7 +147,7 @@ async fn postgres_people_survive_kills_and_lost_copies() {
     assert_eq!(status_of(&server, &ada.token).await, 200);
     assert_eq!(status_of(&server, &token).await, 200);
     assert_eq!(status_of(&server, &second.token).await, 401, "it has signed out");
-    assert_eq!(status_of(&server, &eve.token).await, 401, "the account is disabled");
+    assert_eq!(status_of(&server, &eve.token).await, 403, "the account is disabled");
     assert_eq!(login(&server, "eve", people::PASSWORD).await.status(), 403);
     for (person, word, other) in [(&ada, "ada", "bob"), (&bob, "bob", "ada")] {
         let history = get(&server, person, "/api/sessions/s/history").await.text();

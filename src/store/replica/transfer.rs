@@ -26,9 +26,10 @@ use crate::store::tree::OwnedHome;
 /// stored until then is known as a part, and the next import goes on with it.
 pub async fn import(database: &HomeDatabase, folder: &Path, usage: CacheUse) -> Result<(), StoreError> {
     let people = people_in(folder)?;
-    let is_new = FoundHome::find(database, &HomeKey::Server).await?.is_new();
+    let found = FoundHome::find(database, &HomeKey::Server).await?;
+    let is_of_another = found.is_new() && !found.is_incomplete();
     let stored = StoredHome::open(&database.address, &HomeKey::Server).await?.people().await?;
-    if stored.iter().any(|account| is_new || !people.contains(account)) {
+    if stored.iter().any(|account| is_of_another || !people.contains(account)) {
         return Err(DatabaseError::NotEmpty.into());
     }
     let start = Claimant::start();
