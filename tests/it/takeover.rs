@@ -168,10 +168,10 @@ async fn home_that_a_member_cannot_open_goes_to_another() {
     second.write("workspace", "in the way");
     let _ = std::fs::remove_dir_all(second.path("storage/quarantine"));
     second.write("storage/quarantine", "in the way, too");
-    let broken = started(&second).await;
-    drop(new);
     let claims = "SELECT fence FROM homes";
     let before = database.number(claims).await;
+    let broken = started(&second).await;
+    drop(new);
     eventually("it has tried to take the home", async || {
         let answer = broken.get("/api/sessions/s/history").await;
         assert!(answer.status() >= 500, "{}", answer.text());
