@@ -87,6 +87,7 @@ impl Evaluation {
             snapshot: &self.snapshot,
             rows: &self.rows,
             vectors: Some(&self.vectors),
+            fetched: None,
             tokens: None,
             analyser: &Analyser::default(),
             ranking: Ranking::default().for_model(self.embedder.weight()),

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use secrecy::SecretString;
 
 use super::kit::{self, Kit};
 use super::{home_dir, load_config};
@@ -15,7 +16,7 @@ use crate::extraction::Extractor;
 use crate::library::Library;
 use crate::library::evaluation::TestReport;
 use crate::sandbox::{Sandbox, SandboxConfig};
-use crate::store::Home;
+use crate::store::{DatabaseAddress, Home};
 
 #[derive(Args)]
 pub struct EvalArguments {
@@ -34,6 +35,9 @@ pub struct EvalArguments {
     /// The folder for the runs, and for vectors that the next evaluation reuses.
     #[arg(long, value_name = "DIR", requires = "kit", default_value = "eval-runs")]
     runs: PathBuf,
+    /// Search the kit's data sets in this database (postgres://…), as large libraries are, instead of on this machine.
+    #[arg(long, value_name = "ADDRESS", requires = "kit")]
+    in_database: Option<String>,
 }
 
 /// Runs the evaluation. The exit code is 1 if the right hit of a question ranks lower than in the last run.
@@ -44,12 +48,15 @@ pub fn eval(arguments: &EvalArguments) -> anyhow::Result<ExitCode> {
     let embedders =
         Arc::new(Embedders::new(config.embedding.clone(), runtime.handle().clone()).with_rerank(config.rerank.clone()));
     if let Some(kit) = &arguments.kit {
+        let parse = |address: &String| DatabaseAddress::parse(&SecretString::from(address.clone()));
+        let database = arguments.in_database.as_ref().map(parse).transpose()?;
         let kit = Kit {
             folder: kit.clone(),
             runs: arguments.runs.clone(),
             retrieval: config.retrieval,
             embedder: embedders.get()?,
             tokens: embedders.tokens()?,
+            database: database.map(|address| (address, runtime.handle().clone())),
         };
         return kit::measure(&kit, &arguments.sets);
     }

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use tokio::runtime::Handle;
 
 use super::kit_documents::{Corpus, Documents, NamedHit, Query, documents, lines, named};
 use super::kit_floor::{Asked, Floor, Kind, foreign};
 use super::kit_judgements::Judgements;
 use crate::config::Retrieval;
 use crate::domain::{Embedder, TokenEmbedder};
-use crate::store::outside;
+use crate::store::{DatabaseAddress, outside};
 
 /// Maximum hits per query that are written to a run.
 const DEPTH: usize = 50;
@@ -27,6 +28,8 @@ pub struct Kit {
     pub retrieval: Retrieval,
     pub embedder: Option<Arc<dyn Embedder>>,
     pub tokens: Option<Arc<dyn TokenEmbedder>>,
+    /// A database in which the corpora are searched instead, with what waits for it.
+    pub database: Option<(DatabaseAddress, Handle)>,
 }
 
 /// Which retrievers are used.
@@ -103,7 +106,9 @@ impl Kit {
     /// Puts the questions of a set, and questions of others, to its documents in each mode.
     fn measured(&self, set: &Set, documents: &Documents, foreign: &[Asked]) -> anyhow::Result<Vec<Floor>> {
         let vectors = self.embedder.is_some().then_some(Mode::Hybrid);
-        let modes = [Some(Mode::Lexical), vectors, self.tokens.is_some().then_some(Mode::Rerank)];
+        // The pieces of texts are not in the database.
+        let has_pieces = self.tokens.is_some() && self.database.is_none();
+        let modes = [Some(Mode::Lexical), vectors, has_pieces.then_some(Mode::Rerank)];
         let mut corpora: HashMap<Vec<String>, Corpus> = HashMap::new();
         let mut floors = Vec::new();
         for mode in modes.into_iter().flatten() {
@@ -136,6 +141,9 @@ impl Kit {
                 say!("{}\t{name}\t{row}\t{milliseconds:.2}", set.name);
             }
             floors.push(floor);
+        }
+        for corpus in corpora.into_values() {
+            corpus.remove()?;
         }
         Ok(floors)
     }

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::kit::{Kit, Mode};
 use super::kit_conversations::ImportedConversations;
 use crate::domain::{EmbedError, Embedder, EmbeddingInput, FileStamp, Hit, RelPath, TokenEmbedder, TranscriptPart};
+use crate::library::DatabaseCopy;
 use crate::retrieval::analyse::Analyser;
 use crate::retrieval::extract::{Document, Format};
 use crate::retrieval::index::fingerprint;
@@ -20,7 +21,7 @@ use crate::retrieval::{
     Address, FolderIndex, IndexSnapshot, Listed, SearchRequest, Searchable, TokenVectors, Vectors, late,
     wants_words_only,
 };
-use crate::store::outside;
+use crate::store::{LibraryDatabase, outside};
 
 /// Number of texts embedded at once.
 const BATCH: usize = 16;
@@ -80,6 +81,18 @@ pub(super) struct Corpus {
     vectors: Option<RwLock<Vectors>>,
     rows: Vec<(Address, u32)>,
     tokens: Option<RwLock<TokenVectors>>,
+    /// The same chunks in a database, if they are searched there.
+    copy: Option<DatabaseCopy>,
+}
+
+impl Corpus {
+    /// Removes the copy in the database.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub fn remove(self) -> anyhow::Result<()> {
+        Ok(self.copy.map_or(Ok(()), |copy| copy.remove())?)
+    }
 }
 
 impl Kit {
@@ -128,8 +141,10 @@ impl Kit {
         let snapshot = index.snapshot()?;
         let mut vectors = self.embedder.as_deref().map(|embedder| self.open_vectors(set, embedder)).transpose()?;
         let tokens = match &self.tokens {
-            Some(embedder) => Some(self.tokens((set, number), (&**embedder, vectors.as_mut()), &snapshot)?),
-            None => None,
+            Some(embedder) if self.database.is_none() => {
+                Some(self.tokens((set, number), (&**embedder, vectors.as_mut()), &snapshot)?)
+            }
+            _ => None,
         };
         if let (Some(embedder), Some(vectors)) = (&self.embedder, &mut vectors) {
             add_missing(vectors, &**embedder, &snapshot)?;
@@ -138,7 +153,15 @@ impl Kit {
             .iter()
             .flat_map(|vectors| snapshot.keys().filter_map(|(address, key)| Some((address, vectors.row(key)?))));
         let rows = rows.collect();
-        Ok(Corpus { snapshot, rows, vectors: vectors.map(RwLock::new), tokens })
+        let copy = match &self.database {
+            Some((address, runtime)) => {
+                let database = LibraryDatabase::apart(address, runtime.clone())?;
+                let of_model = self.embedder.as_deref().zip(vectors.as_ref());
+                Some(DatabaseCopy::of((&index, self.retrieval.limits), of_model, database)?)
+            }
+            None => None,
+        };
+        Ok(Corpus { snapshot, rows, vectors: vectors.map(RwLock::new), tokens, copy })
     }
 
     /// Opens the token vectors of a corpus and adds the missing ones. Each corpus has its own file, because each has
@@ -180,20 +203,25 @@ impl Kit {
             Some(embedder) if mode == Mode::Rerank => Some(embedder.embed_tokens(EmbeddingInput::Query, query)?.tokens),
             _ => None,
         };
+        let asked =
+            SearchRequest { query, k: MAX_HITS, near_misses: 0, query_vector, pieces, words_only, vector_weight: None };
+        let ranking = match &self.embedder {
+            Some(embedder) => self.retrieval.ranking.for_model(&**embedder),
+            None => self.retrieval.ranking,
+        };
+        if let Some(copy) = &corpus.copy {
+            return Ok(copy.search(&asked, (&Analyser::default(), ranking))?.hits);
+        }
         let searchable = Searchable {
             snapshot: &corpus.snapshot,
             rows: &corpus.rows,
             vectors: corpus.vectors.as_ref(),
+            fetched: None,
             tokens: corpus.tokens.as_ref(),
             analyser: &Analyser::default(),
-            ranking: match &self.embedder {
-                Some(embedder) => self.retrieval.ranking.for_model(&**embedder),
-                None => self.retrieval.ranking,
-            },
+            ranking,
             window: WindowLimit(self.retrieval.limits.tokens),
         };
-        let asked =
-            SearchRequest { query, k: MAX_HITS, near_misses: 0, query_vector, pieces, words_only, vector_weight: None };
         Ok(searchable.search(&asked)?.hits)
     }
 }

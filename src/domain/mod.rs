@@ -27,6 +27,7 @@ pub mod git;
 pub mod ids;
 pub mod knowledge;
 pub mod language;
+pub mod library_rows;
 pub mod linking;
 pub mod mask;
 pub mod mcp;

@@ -376,7 +376,10 @@ impl Libraries<'_> {
             true => Arc::new(|| Err(EmbedError::Withheld)),
             false => Arc::new(move || embedders.get()?.ok_or_else(none)),
         };
+        // Only this folder becomes so large, and its index follows from files that the database has, too.
+        let is_knowledge = matches!(&source, LibrarySource::Folder(Root::Knowledge));
         let settings = library::LibrarySettings {
+            database_from: is_knowledge.then_some(self.config.retrieval.database_from),
             source,
             keep,
             limits: self.config.retrieval.limits,

@@ -16,6 +16,7 @@ pub(super) enum Task {
     BuildIndex,
     LoadModel,
     MakeVectors,
+    MoveToDatabase,
 }
 
 impl Task {
@@ -24,6 +25,7 @@ impl Task {
             Self::BuildIndex => "index",
             Self::LoadModel => "load",
             Self::MakeVectors => "embed",
+            Self::MoveToDatabase => "move",
         };
         format!("{does} {folder}")
     }
@@ -46,6 +48,8 @@ pub(super) struct BackgroundState {
     pub counts: IndexCounts,
     /// Number of files of a project that are not read: those that are not text by their names, and those that are too large.
     pub skipped: (usize, usize),
+    /// When moving the library into the database failed last.
+    pub move_failed: Option<Instant>,
     /// The last failure to load or use the embedding model.
     pub no_model: Option<ModelFailure>,
 }

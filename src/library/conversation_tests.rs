@@ -34,6 +34,7 @@ fn library_with(home: &Home, keep: IndexStorage, embedder: LoadEmbedder) -> Arc<
         embedder,
         tokens: Arc::new(|| Ok(None)),
         wait_for_idle_time: Arc::new(|| ()),
+        database_from: None,
         extractor: Extractor::new(Sandbox::new(SandboxConfig::new(Level::Standard))),
     };
     Arc::new(Library::new(home.clone(), settings))

@@ -92,7 +92,7 @@ impl Library {
         Ok(index.insert(file, content, read)?)
     }
 
-    fn extract(&self, file: &Listed, bytes: Vec<u8>) -> Result<Document, Unreadable> {
+    pub(super) fn extract(&self, file: &Listed, bytes: Vec<u8>) -> Result<Document, Unreadable> {
         tracing::debug!(file = %file.path, "a document is read");
         match DocumentKind::of(&file.path) {
             Some(kind) => self.settings.extractor.read(kind, bytes).map(Document::made),

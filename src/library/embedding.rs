@@ -7,7 +7,7 @@ use crate::retrieval::Address;
 
 use super::background::{ModelFailure, Task};
 use super::pieces::QueryPieces;
-use super::{IndexProgress, IndexState, Library};
+use super::{InDatabase, IndexProgress, IndexState, Library};
 use crate::domain::knowledge::{ModelName, WeightReason};
 use crate::domain::{EmbedError, Embedder, EmbeddingInput};
 use crate::heap;
@@ -36,6 +36,12 @@ pub struct Store {
 impl Store {
     pub fn has(&self, indexed: &str) -> bool {
         self.read().row(key(indexed)).is_some()
+    }
+
+    /// Returns the vector of a text by its key, if there is one.
+    pub fn vector(&self, key: u64) -> std::io::Result<Option<Vec<f32>>> {
+        let vectors = self.read();
+        vectors.row(key).map(|row| vectors.vector(row)).transpose()
     }
 
     pub fn rows(&self, snapshot: &IndexSnapshot) -> Vec<(Address, u32)> {
@@ -214,7 +220,10 @@ impl Library {
             // These also bring the vectors of whole texts if one model computes both.
             library.make_pieces();
             if let Some(store) = library.view().store.clone().filter(|_| wanted) {
-                library.embed(&store);
+                match library.known_in_database() {
+                    Some(place) => library.embed_in_database(&place, &store),
+                    None => library.embed(&store),
+                }
             }
             heap::trim_heap();
             // Before the task ends, so that whoever waits for it searches with the vectors, and once more to report the state after it.
@@ -230,6 +239,12 @@ impl Library {
         let _index = self.lock(&self.index);
         let view = self.view();
         self.show(view.snapshot.clone(), view.store.clone());
+    }
+
+    fn embed_in_database(&self, place: &InDatabase, store: &Arc<Store>) {
+        if let Err(error) = self.embed_rows(place, store) {
+            self.failed(error);
+        }
     }
 
     /// Embeds until nothing is missing, including what changes meanwhile.

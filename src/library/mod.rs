@@ -10,6 +10,8 @@ mod conversations;
 mod documents;
 mod embedding;
 pub mod evaluation;
+mod in_database;
+mod overview;
 mod pieces;
 #[cfg(test)]
 mod pieces_tests;
@@ -29,11 +31,11 @@ use std::time::{Duration, Instant};
 
 use crate::retrieval::Address;
 
-use crate::domain::knowledge::{Embedded, ModelName, Search, SearchTimings, WeightReason};
+use crate::domain::knowledge::{Embedded, Search, SearchTimings, WeightReason};
 use crate::domain::{EmbedError, Embedder, Hit, Root, TokenEmbedder, TranscriptKind};
 use crate::extraction::Extractor;
 use crate::retrieval::analyse::Analyser;
-use crate::retrieval::chunk_index::{FileState, IndexError, StoredChunk};
+use crate::retrieval::chunk_index::IndexError;
 use crate::retrieval::late::MAX_CHUNKS;
 use crate::retrieval::windows::WindowLimit;
 use crate::retrieval::{
@@ -45,6 +47,10 @@ use background::{Background, Task};
 use conversations::ConversationHeads;
 use documents::Refused;
 use embedding::Store;
+pub use in_database::SearchedIn;
+pub use in_database::copying::DatabaseCopy;
+use in_database::{InDatabase, Placement};
+pub use overview::{FileChunk, Overview};
 use pieces::Pieces;
 pub use project_files::IndexCounts;
 
@@ -102,6 +108,8 @@ pub struct LibrarySettings {
     pub wait_for_idle_time: Arc<dyn Fn() + Send + Sync>,
     /// Reads the documents that are not plain text.
     pub extractor: Extractor,
+    /// From how many chunks on it is indexed and searched in the database behind the home, if there is one; `None` for never.
+    pub database_from: Option<usize>,
 }
 
 /// What a library is doing.
@@ -151,6 +159,8 @@ pub struct Library {
     seen: Mutex<FolderState>,
     /// Opened by the first scan of the folder.
     index: Mutex<Option<FolderIndex>>,
+    /// Where the index is. Only the lock of `background` is taken while this one is held.
+    placement: Mutex<Placement>,
     view: RwLock<Arc<View>>,
     store: Mutex<Option<Arc<Store>>>,
     pieces: Mutex<Pieces>,
@@ -179,6 +189,8 @@ struct View {
     store: Option<Arc<Store>>,
     /// Each chunk that has a vector, with the vector's row.
     rows: Vec<(Address, u32)>,
+    /// Set if the library is searched in the database; there is no snapshot then.
+    database: Option<Arc<InDatabase>>,
 }
 
 /// Number of chunks from which on the scan for changed files runs in parallel with the search.
@@ -186,6 +198,9 @@ const LARGE: usize = 20_000;
 
 impl View {
     fn embedded(&self) -> Embedded {
+        if let Some(place) = &self.database {
+            return place.embedded(self.store.as_ref().map(|store| &store.model));
+        }
         let total = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.len());
         Embedded { done: self.rows.len() as u32, total: total as u32 }
     }
@@ -208,25 +223,6 @@ impl SearchOptions {
     }
 }
 
-/// A chunk of a file, for display.
-pub struct FileChunk {
-    pub chunk: StoredChunk,
-    pub has_vector: bool,
-}
-
-/// The state of a library, for display.
-pub struct Overview {
-    pub files: Vec<FileState>,
-    /// Number of files that are not indexed because there are too many.
-    pub left_out: usize,
-    pub embedded: Embedded,
-    pub progress: IndexProgress,
-    pub model: Option<ModelName>,
-    /// Why there is no model, if loading or using it failed.
-    pub no_model: Option<EmbedError>,
-    pub bytes_on_disk: u64,
-}
-
 impl Library {
     pub fn new(home: Home, settings: LibrarySettings) -> Self {
         Self {
@@ -238,6 +234,7 @@ impl Library {
             late_limit: MAX_CHUNKS,
             analyser: Analyser::default(),
             index: Mutex::default(),
+            placement: Mutex::default(),
             view: RwLock::default(),
             store: Mutex::default(),
             pieces: Mutex::default(),
@@ -282,7 +279,7 @@ impl Library {
     pub fn search(self: &Arc<Self>, query: &str, options: SearchOptions) -> Result<Search, LibraryError> {
         let started = Instant::now();
         let look = || self.refresh().map(|()| started.elapsed().as_micros() as u64);
-        let (looked, ahead) = if self.view().snapshot.as_ref().is_some_and(|all| all.len() >= self.large) {
+        let (looked, ahead) = if self.view().embedded().total as usize >= self.large {
             // The scan takes about as long as the search: both run in parallel, and the answer counts if nothing has
             // changed.
             std::thread::scope(|scope| {
@@ -336,14 +333,6 @@ impl Library {
         let view = self.view();
         let (pieces, piece_store) = pieces.map(|pieces| (pieces.embedded.tokens, pieces.store)).unzip();
 
-        let empty;
-        let snapshot = match &view.snapshot {
-            Some(snapshot) => snapshot,
-            None => {
-                empty = Arc::new(FolderIndex::in_memory(self.settings.limits)?.snapshot()?);
-                &empty
-            }
-        };
         let request = SearchRequest {
             query,
             k: options.k,
@@ -353,17 +342,31 @@ impl Library {
             words_only,
             vector_weight: options.vector_weight,
         };
+        let ranking = match &view.store {
+            Some(store) => self.settings.ranking.for_model(&*store.embedder),
+            None => self.settings.ranking,
+        };
+        let window = WindowLimit(self.settings.limits.tokens);
+        let fetch = |place: &Arc<InDatabase>| place.fetch(&request, (&self.analyser, ranking), window);
+        let fetched = view.database.as_ref().map(fetch).transpose()?;
+        let empty;
+        let snapshot = match (&fetched, &view.snapshot) {
+            (Some(fetched), _) => &fetched.snapshot,
+            (None, Some(snapshot)) => &**snapshot,
+            (None, None) => {
+                empty = FolderIndex::in_memory(self.settings.limits)?.snapshot()?;
+                &empty
+            }
+        };
         let searchable = Searchable {
             snapshot,
-            rows: &view.rows,
+            rows: fetched.as_ref().map_or(&view.rows, |fetched| &fetched.rows),
             vectors: view.store.as_ref().map(|store| &store.vectors),
+            fetched: fetched.as_ref().map(|fetched| &fetched.cosines),
             tokens: piece_store.as_ref().map(|store| &store.tokens),
             analyser: &self.analyser,
-            ranking: match &view.store {
-                Some(store) => self.settings.ranking.for_model(&*store.embedder),
-                None => self.settings.ranking,
-            },
-            window: WindowLimit(self.settings.limits.tokens),
+            ranking,
+            window,
         };
         let found = searchable.search(&request)?;
         let search = Search {
@@ -391,40 +394,6 @@ impl Library {
         Ok(self.search(query, SearchOptions { k, near_misses: 0, vector_weight: None })?.hits)
     }
 
-    /// Returns the chunks of a file in order.
-    ///
-    /// # Errors
-    /// Returns an error in the same cases as [`Library::search`].
-    pub fn chunks(self: &Arc<Self>, path: &str) -> Result<Vec<FileChunk>, LibraryError> {
-        self.refresh()?;
-        let view = self.view();
-        let Some(snapshot) = &view.snapshot else { return Ok(Vec::new()) };
-        let chunks = snapshot.chunks_of(path).map_err(SearchError::from)?;
-        let has_vector = |chunk: &StoredChunk| view.store.as_ref().is_some_and(|store| store.has(&chunk.indexed()));
-        Ok(chunks.into_iter().map(|chunk| FileChunk { has_vector: has_vector(&chunk), chunk }).collect())
-    }
-
-    pub fn overview(&self) -> Overview {
-        let view = self.view();
-        let files = self.lock(&self.index).as_ref().map(|index| index.files().cloned().collect()).unwrap_or_default();
-        let bytes_on_disk = self.home.caches().size(&self.cache_prefix());
-        let state = self.background.state();
-        Overview {
-            files,
-            left_out: state.left_out,
-            embedded: view.embedded(),
-            progress: state.progress,
-            model: view.store.as_ref().map(|store| store.model.clone()),
-            no_model: state.no_model.as_ref().map(|failure| failure.error.clone()),
-            bytes_on_disk,
-        }
-    }
-
-    /// Returns how many files the last scan left out of the index because there are too many.
-    pub fn left_out(&self) -> usize {
-        self.background.state().left_out
-    }
-
     /// Waits until everything is indexed and embedded; for measurements.
     ///
     /// # Errors
@@ -432,6 +401,7 @@ impl Library {
     pub fn wait_until_ready(self: &Arc<Self>) -> Result<(), LibraryError> {
         self.refresh()?;
         self.background.wait(Task::BuildIndex, Duration::MAX);
+        self.background.wait(Task::MoveToDatabase, Duration::MAX);
         self.prepare();
         self.background.wait(Task::MakeVectors, Duration::MAX);
         Ok(())

@@ -69,8 +69,11 @@ impl Library {
         }
     }
 
-    /// Returns the model and its vectors, opening them on the first call.
+    /// Returns the model and its vectors, opening them on the first call. A library in the database has none.
     pub(super) fn piece_store(&self) -> Option<Arc<PieceStore>> {
+        if self.known_in_database().is_some() {
+            return None;
+        }
         let mut pieces = self.lock(&self.pieces);
         if pieces.store.is_some() || pieces.failed.as_ref().is_some_and(ModelFailure::is_recent) {
             return pieces.store.clone();

@@ -111,6 +111,7 @@ fn library_that_waits(
         embedder: Arc::new(move || Ok(whole.clone())),
         tokens: Arc::new(move || Ok((late == Late::On).then(|| pieces.clone() as Arc<dyn TokenEmbedder>))),
         wait_for_idle_time,
+        database_from: None,
         extractor: Extractor::new(Sandbox::new(SandboxConfig::new(Level::Standard))),
     };
     Library::new(Home::open(home).unwrap(), settings)

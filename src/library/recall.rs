@@ -352,6 +352,7 @@ impl Library {
             snapshot: &snapshot,
             rows: &[],
             vectors: None,
+            fetched: None,
             tokens: None,
             analyser: &self.analyser,
             ranking: self.settings.ranking,

@@ -25,6 +25,12 @@ impl Library {
     /// # Errors
     /// Returns an error if the folder cannot be listed or the index cannot be written.
     pub fn refresh(self: &Arc<Self>) -> Result<(), LibraryError> {
+        let refreshed = self.refresh_now();
+        self.move_if_large();
+        refreshed
+    }
+
+    fn refresh_now(self: &Arc<Self>) -> Result<(), LibraryError> {
         if self.background.is_running(Task::BuildIndex) {
             return Ok(());
         }
@@ -42,6 +48,14 @@ impl Library {
         }
         let listing = self.listing(&seen.scan);
         let listing = if matches!(root, Root::Project(_)) { self.searched(listing) } else { listing };
+        if let Some(place) = self.placed_in_database()? {
+            if self.view().database.is_none() {
+                self.show(None, self.view().store.clone());
+            }
+            if self.refresh_in_database(&place, (&listing, &mut seen))? {
+                return Ok(());
+            }
+        }
         let mut guard = self.lock(&self.index);
         let opened = guard.is_none();
         if opened {
@@ -83,7 +97,8 @@ impl Library {
     /// Updates the index after a file change was noticed; does nothing if no search has opened the index yet. Failures
     /// are logged: the next search meets them again.
     pub fn refresh_if_open(self: &Arc<Self>) {
-        if self.background.is_running(Task::BuildIndex) || self.lock(&self.index).is_none() {
+        let is_open = || self.lock(&self.index).is_some() || self.known_in_database().is_some();
+        if self.background.is_running(Task::BuildIndex) || !is_open() {
             return;
         }
         if let Err(error) = self.refresh() {
@@ -148,6 +163,7 @@ impl Library {
             heap::trim_heap();
             drop(running);
             library.report(IndexProgress { state: IndexState::Ready, ..IndexProgress::default() });
+            library.move_if_large();
             library.embed_if_used();
         });
     }
@@ -204,7 +220,7 @@ impl Library {
             (Some(snapshot), Some(store)) => store.rows(snapshot),
             _ => Vec::new(),
         };
-        let view = View { snapshot, store, rows };
+        let view = View { snapshot, store, rows, database: self.known_in_database() };
         let embedded = view.embedded();
         *self.view.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(view);
         if !self.background.is_running(Task::BuildIndex) && !self.background.is_running(Task::MakeVectors) {

@@ -26,6 +26,7 @@ fn library_of(home: Home, root: Root, large: usize) -> Arc<Library> {
         tokens: Arc::new(|| Ok(None)),
         wait_for_idle_time: Arc::new(|| ()),
         extractor: Extractor::new(Sandbox::new(SandboxConfig::new(Level::Standard))),
+        database_from: None,
     };
     let mut library = Library::new(home, settings);
     library.large = large;

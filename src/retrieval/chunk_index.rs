@@ -20,8 +20,9 @@ use super::analyse::Analyser;
 use super::chunk::Unit;
 use super::chunk_positions::{ChunkEdit, CurrentChunk, IndexedChunk, Position};
 use super::extract::Unreadable;
-use super::lexical::IndexSnapshot;
+use super::lexical::IndexedChunks;
 use super::prepared::{PackedUnit, PreparedChunk, json, script_number};
+use super::snapshot::IndexSnapshot;
 use super::span::{self, WindowLimit};
 use crate::domain::FileStamp;
 
@@ -81,6 +82,17 @@ pub struct FileState {
     /// Why the file could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Unreadable>,
+}
+
+impl FileState {
+    /// Returns whether the file cannot be read for the same reason as before.
+    pub fn is_still_unreadable(&self, before: &Self) -> bool {
+        self.problem.is_some() && self.problem == before.problem && self.stamp == before.stamp
+    }
+
+    pub(super) fn without_chunks(&self) -> Self {
+        Self { chunks: Arc::default(), ..self.clone() }
+    }
 }
 
 /// A chunk with all the data that is displayed.
@@ -317,7 +329,7 @@ impl ChunkIndex {
     /// # Errors
     /// Returns an error if the index on disk is damaged.
     pub fn snapshot<'f>(&self, files: impl Iterator<Item = &'f FileState>) -> Result<IndexSnapshot, IndexError> {
-        Ok(IndexSnapshot::new(self.reader.searcher(), self.fields, files)?)
+        Ok(IndexedChunks::new(self.reader.searcher(), self.fields, files)?.into())
     }
 
     fn writer(&mut self) -> Result<&mut IndexWriter, IndexError> {

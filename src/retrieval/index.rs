@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use md5::{Digest, Md5};
 
 use super::chunk::{ChunkLimits, chunked, size};
 use super::chunk_index::{self, ChunkIndex, FileState, IndexError, StoredChunk};
 use super::extract::{self, Document, DocumentKind, Unreadable};
-use super::lexical::IndexSnapshot;
+use super::snapshot::IndexSnapshot;
 use super::windows::WindowLimit;
 use crate::domain::{FileStamp, RelPath};
 
@@ -100,20 +101,7 @@ impl FolderIndex {
 
     /// Compares the index with the folder. `listing` contains all files of the folder, sorted by path.
     pub fn plan(&self, listing: &[Listed]) -> IndexUpdate {
-        debug_assert!(listing.is_sorted_by(|a, b| a.path < b.path), "a listing is sorted and names no file twice");
-        let mut plan = IndexUpdate::default();
-        let mut known = self.files.iter().peekable();
-        for file in listing {
-            while let Some((path, _)) = known.next_if(|(path, _)| **path < file.path) {
-                plan.gone.push(path.clone());
-            }
-            match known.next_if(|(path, _)| **path == file.path) {
-                Some((_, state)) if state.stamp == file.stamp => {}
-                _ => plan.read.push(file.clone()),
-            }
-        }
-        plan.gone.extend(known.map(|(path, _)| path.clone()));
-        plan
+        plan(&self.files, listing)
     }
 
     /// Returns whether the index holds this file with exactly this content, and if so remembers its new stamp. `content` is a
@@ -169,35 +157,12 @@ impl FolderIndex {
         content: String,
         read: Result<Document, Unreadable>,
     ) -> Result<bool, IndexError> {
-        let (chunks, problem) = match read {
-            Ok(document) => {
-                let cut = chunked(&file.path, &document, self.limits, &size);
-                let stored = cut.chunks.into_iter().map(|chunk| StoredChunk {
-                    id: chunk.id,
-                    source: file.path.to_string(),
-                    title: cut.title.clone(),
-                    heading: chunk.heading,
-                    text: document.text[chunk.range.clone()].to_owned(),
-                    range: chunk.range,
-                    lines: document.is_file.then_some(chunk.lines),
-                    tokens: chunk.tokens as u32,
-                    units: chunk.units,
-                });
-                (stored.collect(), None)
-            }
-            Err(problem) => (Vec::new(), Some(problem)),
-        };
-        // A failure that is not the file's fault is retried: no file has the default stamp or an empty fingerprint.
-        let (stamp, content) = match problem {
-            Some(Unreadable::NoReader(_)) => (FileStamp::default(), String::new()),
-            _ => (file.stamp, content),
-        };
+        let StoredFile { mut state, chunks } = StoredFile::of(file, content, read, self.limits);
         let known = self.files.get(&file.path);
-        if problem.is_some() && known.is_some_and(|known| known.problem == problem && known.stamp == stamp) {
+        if known.is_some_and(|known| state.is_still_unreadable(known)) {
             return Ok(false);
         }
-        let indexed_chunks = known.map(|known| known.chunks.clone()).unwrap_or_default();
-        let mut state = FileState { path: file.path.to_string(), stamp, content, chunks: indexed_chunks, problem };
+        state.chunks = known.map(|known| known.chunks.clone()).unwrap_or_default();
         self.chunk_index.put(&mut state, &chunks)?;
         self.files.insert(file.path.clone(), state);
         Ok(true)
@@ -234,6 +199,16 @@ impl FolderIndex {
         self.chunk_index.drop_removed()
     }
 
+    /// Returns a file as it would have to be stored elsewhere, or `None` if the last commit does not have it.
+    ///
+    /// # Errors
+    /// Returns an error if the index is damaged.
+    pub fn stored_file(&self, path: &RelPath, snapshot: &IndexSnapshot) -> Result<Option<StoredFile>, IndexError> {
+        let Some(state) = self.files.get(path) else { return Ok(None) };
+        let chunks = snapshot.chunks_with_units(path.as_str())?;
+        Ok(Some(StoredFile { state: state.without_chunks(), chunks }))
+    }
+
     /// Returns a snapshot of the chunks of the last commit.
     ///
     /// # Errors
@@ -243,10 +218,68 @@ impl FolderIndex {
     }
 }
 
+/// A file as it was read, with its chunks.
+pub struct StoredFile {
+    pub state: FileState,
+    pub chunks: Vec<StoredChunk>,
+}
+
+impl StoredFile {
+    /// Splits the text that was read from a file. `content` is the [`fingerprint`] of the file, or empty if it could not be opened.
+    pub fn of(file: &Listed, content: String, read: Result<Document, Unreadable>, limits: ChunkLimits) -> Self {
+        let (chunks, problem) = match read {
+            Ok(document) => {
+                let cut = chunked(&file.path, &document, limits, &size);
+                let stored = cut.chunks.into_iter().map(|chunk| StoredChunk {
+                    id: chunk.id,
+                    source: file.path.to_string(),
+                    title: cut.title.clone(),
+                    heading: chunk.heading,
+                    text: document.text[chunk.range.clone()].to_owned(),
+                    range: chunk.range,
+                    lines: document.is_file.then_some(chunk.lines),
+                    tokens: chunk.tokens as u32,
+                    units: chunk.units,
+                });
+                (stored.collect(), None)
+            }
+            Err(problem) => (Vec::new(), Some(problem)),
+        };
+        // A failure that is not the file's fault is retried: no file has the default stamp or an empty fingerprint.
+        let (stamp, content) = match problem {
+            Some(Unreadable::NoReader(_)) => (FileStamp::default(), String::new()),
+            _ => (file.stamp, content),
+        };
+        let state = FileState { path: file.path.to_string(), stamp, content, chunks: Arc::default(), problem };
+        Self { state, chunks }
+    }
+}
+
+/// Compares indexed files with their folder. `listing` contains all files of the folder, sorted by path.
+pub fn plan(files: &BTreeMap<RelPath, FileState>, listing: &[Listed]) -> IndexUpdate {
+    debug_assert!(listing.is_sorted_by(|a, b| a.path < b.path), "a listing is sorted and names no file twice");
+    let mut plan = IndexUpdate::default();
+    let mut known = files.iter().peekable();
+    for file in listing {
+        while let Some((path, _)) = known.next_if(|(path, _)| **path < file.path) {
+            plan.gone.push(path.clone());
+        }
+        match known.next_if(|(path, _)| **path == file.path) {
+            Some((_, state)) if state.stamp == file.stamp => {}
+            _ => plan.read.push(file.clone()),
+        }
+    }
+    plan.gone.extend(known.map(|(path, _)| path.clone()));
+    plan
+}
+
 fn index_settings(limits: ChunkLimits) -> chunk_index::ChunkIndexSettings {
-    let version_tag =
-        format!("miniclaw index {VERSION}, chunks of {} tokens, {} repeated", limits.tokens, limits.overlap);
-    chunk_index::ChunkIndexSettings { version_tag, window: WindowLimit(limits.tokens) }
+    chunk_index::ChunkIndexSettings { version_tag: version_tag(limits), window: WindowLimit(limits.tokens) }
+}
+
+/// Returns what an index is made by: one of another tag has to be made anew.
+pub fn version_tag(limits: ChunkLimits) -> String {
+    format!("miniclaw index {VERSION}, chunks of {} tokens, {} repeated", limits.tokens, limits.overlap)
 }
 
 /// Returns the MD5 of a content in hexadecimal, to detect changes. It does not protect against deliberate collisions.

@@ -13,6 +13,7 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocSet, Searcher, TERMINATED, Term};
 
 use super::analyse::{QueryTerm, WritingSystem};
+use super::chunk::Unit;
 use super::chunk_index::{Fields, FileState, StoredChunk, WINDOW_PARTS, WITHIN_FILE, file_order};
 use super::chunk_positions::Position;
 use super::prepared::{PackedUnit, numbered_script};
@@ -32,8 +33,8 @@ impl Default for Bm25 {
     }
 }
 
-/// An immutable view of all chunks as of one commit. Searching needs no lock.
-pub struct IndexSnapshot {
+/// All chunks of an index as of one commit. Searching needs no lock.
+pub(super) struct IndexedChunks {
     searcher: Searcher,
     fields: Fields,
     segments: Vec<Segment>,
@@ -61,10 +62,11 @@ struct Segment {
 const NO_CHUNK: u32 = u32::MAX;
 
 /// The positions of a term in several chunks.
+#[derive(Default)]
 pub(super) struct TermPositions {
     /// For each chunk, the end of its positions.
     ends: Vec<u32>,
-    positions: Vec<u32>,
+    pub(super) positions: Vec<u32>,
 }
 
 impl TermPositions {
@@ -74,7 +76,7 @@ impl TermPositions {
         &self.positions[start as usize..self.ends[number] as usize]
     }
 
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.ends.push(self.positions.len() as u32);
     }
 }
@@ -84,19 +86,30 @@ pub struct TermMatches {
     pub term: QueryTerm,
     pub idf: f64,
     /// Number of occurrences in the question.
-    query_frequency: f64,
-    /// Chunks that contain the term and its frequency in them, sorted by address.
-    postings: Vec<(DocAddress, u32)>,
+    pub(super) query_frequency: f64,
+    /// Number of chunks that contain the term.
+    pub(super) document_frequency: u32,
+    /// Chunks that contain the term and its frequency in them, sorted by address: all, or those that were fetched.
+    pub(super) postings: Vec<(DocAddress, u32)>,
 }
 
 impl TermMatches {
     /// Returns the number of chunks that contain the term.
     pub fn document_frequency(&self) -> u32 {
-        self.postings.len() as u32
+        self.document_frequency
     }
 
     pub(super) fn weight(&self) -> f64 {
         self.query_frequency * self.idf
+    }
+
+    /// Returns what the term adds to the score of a chunk that contains it so many times and has so many words; `average` is the
+    /// mean number of words of all chunks.
+    pub(super) fn contribution(&self, (times, length): (u32, u32), average: f64, bm25: Bm25) -> f64 {
+        let (times, length) = (f64::from(times), f64::from(length));
+        let saturation = times * (bm25.k1 + 1.0)
+            / (times + bm25.k1 * (1.0 - bm25.b + bm25.b * length / average.max(f64::MIN_POSITIVE)));
+        self.query_frequency * self.idf * saturation
     }
 }
 
@@ -106,7 +119,7 @@ pub(super) fn idf(chunks: usize, document_frequency: u32) -> f64 {
     (1.0 + (chunks as f64 - containing + 0.5) / (containing + 0.5)).ln()
 }
 
-impl IndexSnapshot {
+impl IndexedChunks {
     pub(super) fn new<'f>(
         searcher: Searcher,
         fields: Fields,
@@ -163,10 +176,6 @@ impl IndexSnapshot {
         self.chunks
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.chunks == 0
-    }
-
     /// Returns every chunk with the key of its vector.
     pub fn keys(&self) -> impl Iterator<Item = (DocAddress, u64)> {
         self.segments.iter().enumerate().flat_map(|(segment, columns)| {
@@ -215,7 +224,7 @@ impl IndexSnapshot {
 
     /// Returns the positions of a term in `chunks`, which are sorted by address.
     pub(super) fn term_positions(&self, term: &TermMatches, chunks: &[DocAddress]) -> tantivy::Result<TermPositions> {
-        let mut found = TermPositions { ends: Vec::with_capacity(chunks.len()), positions: Vec::new() };
+        let mut found = TermPositions::default();
         let word = match &term.term {
             QueryTerm::Term(text) => Term::from_field_text(self.fields.words, text),
             QueryTerm::Character(_) => {
@@ -259,9 +268,6 @@ impl IndexSnapshot {
     }
 
     /// Returns the chunks of a file, in document order.
-    ///
-    /// # Errors
-    /// See [`IndexSnapshot::chunk`].
     pub fn chunks_of(&self, path: &str) -> tantivy::Result<Vec<StoredChunk>> {
         let term = Term::from_field_text(self.fields.path, path);
         let mut found = Vec::new();
@@ -272,35 +278,28 @@ impl IndexSnapshot {
         Ok(found)
     }
 
-    /// Looks up the distinct terms of a question, in the question's order. If the index contains none of them, looks up the
-    /// single characters of the question instead.
-    ///
-    /// # Errors
-    /// See [`IndexSnapshot::chunk`].
-    pub fn matches(&self, terms: Vec<QueryTerm>, characters: Vec<QueryTerm>) -> tantivy::Result<Vec<TermMatches>> {
-        let found = self.matches_of(terms)?;
-        if characters.is_empty() || found.iter().any(|matches| !matches.postings.is_empty()) {
-            return Ok(found);
+    /// Returns the chunks of a file with their units, in document order.
+    pub(super) fn chunks_with_units(&self, path: &str) -> tantivy::Result<Vec<StoredChunk>> {
+        let mut found = Vec::new();
+        for (address, _) in self.postings(&Term::from_field_text(self.fields.path, path))? {
+            let mut chunk = self.chunk(address)?;
+            let start = chunk.range.start;
+            let unit = |unit: &PackedUnit| {
+                let from = start + unit.start as usize;
+                Unit { range: from..from + unit.bytes as usize, tokens: unit.tokens as usize, fresh: unit.fresh }
+            };
+            chunk.units = self.units(address).iter().map(unit).collect();
+            found.push(chunk);
         }
-        let by_character = self.matches_of(characters)?;
-        Ok(if by_character.iter().any(|matches| !matches.postings.is_empty()) { by_character } else { found })
+        found.sort_by_key(|chunk| chunk.range.start);
+        Ok(found)
     }
 
-    fn matches_of(&self, terms: Vec<QueryTerm>) -> tantivy::Result<Vec<TermMatches>> {
-        let mut found: Vec<TermMatches> = Vec::new();
-        for term in terms {
-            if let Some(known) = found.iter_mut().find(|known| known.term == term) {
-                known.query_frequency += 1.0;
-                continue;
-            }
-            let postings = self.postings(&match &term {
-                QueryTerm::Term(text) => Term::from_field_text(self.fields.words, text),
-                QueryTerm::Character(c) => Term::from_field_text(self.fields.characters, c.encode_utf8(&mut [0; 4])),
-            })?;
-            let idf = idf(self.chunks, postings.len() as u32);
-            found.push(TermMatches { term, idf, query_frequency: 1.0, postings });
-        }
-        Ok(found)
+    pub(super) fn postings_of(&self, term: &QueryTerm) -> tantivy::Result<Vec<(DocAddress, u32)>> {
+        self.postings(&match term {
+            QueryTerm::Term(text) => Term::from_field_text(self.fields.words, text),
+            QueryTerm::Character(c) => Term::from_field_text(self.fields.characters, c.encode_utf8(&mut [0; 4])),
+        })
     }
 
     fn postings(&self, term: &Term) -> tantivy::Result<Vec<(DocAddress, u32)>> {
@@ -323,25 +322,18 @@ impl IndexSnapshot {
     pub fn scores(&self, matches: &[TermMatches], bm25: Bm25) -> Vec<(DocAddress, f64)> {
         let mut scores: Vec<Vec<f64>> = self.segments.iter().map(|segment| vec![0.0; segment.lengths.len()]).collect();
         let mut touched = Vec::new();
+        let average = self.total_length as f64 / self.chunks.max(1) as f64;
         for term in matches {
             for &(address, times) in &term.postings {
                 let score = &mut scores[address.segment_ord as usize][address.doc_id as usize];
                 if *score == 0.0 {
                     touched.push(address);
                 }
-                *score += self.contribution(term, (address, times), bm25);
+                let length = self.segments[address.segment_ord as usize].lengths[address.doc_id as usize];
+                *score += term.contribution((times, length), average, bm25);
             }
         }
         let score = |address: DocAddress| scores[address.segment_ord as usize][address.doc_id as usize];
         touched.into_iter().map(|address| (address, score(address))).collect()
-    }
-
-    fn contribution(&self, term: &TermMatches, (address, times): (DocAddress, u32), bm25: Bm25) -> f64 {
-        let length = f64::from(self.segments[address.segment_ord as usize].lengths[address.doc_id as usize]);
-        let average = self.total_length as f64 / self.chunks.max(1) as f64;
-        let times = f64::from(times);
-        let saturation = times * (bm25.k1 + 1.0)
-            / (times + bm25.k1 * (1.0 - bm25.b + bm25.b * length / average.max(f64::MIN_POSITIVE)));
-        term.query_frequency * term.idf * saturation
     }
 }

@@ -3,7 +3,7 @@
 use tantivy::DocAddress;
 
 use super::chunk_index::StoredChunk;
-use super::lexical::IndexSnapshot;
+use super::snapshot::IndexSnapshot;
 
 /// A continuous part of a file's text.
 pub(super) struct Passage {

@@ -145,3 +145,7 @@ pub(super) fn numbered_script(number: u64) -> WritingSystem {
 pub(super) fn json(value: &impl Serialize) -> tantivy::Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(|error| tantivy::TantivyError::InternalError(error.to_string()))
 }
+
+pub(super) fn json_text(value: &impl Serialize) -> tantivy::Result<String> {
+    serde_json::to_string(value).map_err(|error| tantivy::TantivyError::InternalError(error.to_string()))
+}

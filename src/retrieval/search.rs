@@ -11,16 +11,19 @@ use super::cosine_scale::CosineScale;
 use super::fuse::{VECTOR_WEIGHT, ranked};
 use super::hits::{Answers, best_of_chunks, missed_by};
 use super::late::{self, TokenVectors};
-use super::lexical::{Bm25, IndexSnapshot};
+use super::lexical::Bm25;
+use super::prepared::{numbered_script, script_number};
+use super::snapshot::IndexSnapshot;
 use super::vectors::{self, Vectors};
 use super::windows::{Candidates, ScoredWindows, WindowLimit, windows};
 use crate::domain::knowledge::{NearMiss, SearchTimings, SearchedTerm, WeightReason, Weights};
+use crate::domain::library_rows::ScriptMean;
 use crate::domain::{Embedder, Hit, TokenVector};
 
 /// Number of candidates of each retriever, independent of `k`, so that the best hit is the same for every `k`.
-const CANDIDATES_PER_RETRIEVER: usize = 50;
+pub(super) const CANDIDATES_PER_RETRIEVER: usize = 50;
 /// Number of candidates selected by the 8-bit codes before the exact cosines pick the best [`CANDIDATES_PER_RETRIEVER`] of them.
-const RERANK_CANDIDATES: usize = 3 * CANDIDATES_PER_RETRIEVER;
+pub const RERANK_CANDIDATES: usize = 3 * CANDIDATES_PER_RETRIEVER;
 /// Maximum number of hits of a search.
 pub const MAX_HITS: usize = 100;
 
@@ -68,6 +71,8 @@ pub struct Searchable<'a> {
     /// Each chunk that has a vector, with its row; sorted by address.
     pub rows: &'a [(DocAddress, u32)],
     pub vectors: Option<&'a RwLock<Vectors>>,
+    /// The cosines of `rows`, if a database has computed them.
+    pub fetched: Option<&'a FetchedCosines>,
     pub tokens: Option<&'a RwLock<TokenVectors>>,
     pub analyser: &'a Analyser,
     pub ranking: Ranking,
@@ -220,6 +225,9 @@ impl Searchable<'_> {
         question: Option<&vectors::QueryVector>,
         script: WritingSystem,
     ) -> Result<Option<Cosines<'_>>, SearchError> {
+        if let (Some(fetched), true) = (self.fetched, question.is_some()) {
+            return Ok(Some(self.fetched_cosines(fetched, script)));
+        }
         let (Some(question), Some(vectors)) = (question, self.vectors) else { return Ok(None) };
         let vectors = vectors.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let numbers: Vec<u32> = self.rows.iter().map(|&(_, row)| row).collect();
@@ -237,6 +245,67 @@ impl Searchable<'_> {
         let mean = near.iter().map(|near| f64::from(*near)).sum::<f64>() / near.len().max(1) as f64;
         Ok(Some(Cosines { best: self.best(best), rows: self.rows, near, mean, bias: f64::from(bias) }))
     }
+
+    fn fetched_cosines(&self, fetched: &FetchedCosines, script: WritingSystem) -> Cosines<'_> {
+        let raised = |(&(address, _), cosine): (&(DocAddress, u32), &f64)| {
+            let bias = if script.is_foreign_to(self.snapshot.script(address)) { fetched.bias } else { 0.0 };
+            (address, cosine + bias)
+        };
+        let all: Vec<(DocAddress, f64)> = self.rows.iter().zip(&fetched.cosines).map(raised).collect();
+        let near = all.iter().map(|(_, cosine)| *cosine as f32).collect();
+        Cosines { best: self.best(all), rows: self.rows, near, mean: fetched.mean, bias: fetched.bias }
+    }
+}
+
+/// The cosines of fetched chunks with the question.
+pub struct FetchedCosines {
+    pub cosines: Vec<f64>,
+    /// By how much those of chunks in another script than the question are raised.
+    pub bias: f64,
+    /// Mean cosine of all chunks of the library, after that.
+    pub mean: f64,
+}
+
+impl FetchedCosines {
+    /// Returns the bias of a question from the means of all vectors, as [`script_bias`] computes it from all cosines.
+    pub fn bias(question: &str, vector: &[f32], means: &[ScriptMean]) -> f64 {
+        let script = WritingSystem::of(question);
+        let mean = |foreign: bool| {
+            let is_meant = |mean: &&ScriptMean| script.is_foreign_to(numbered_script(mean.script as u64)) == foreign;
+            let sums = means
+                .iter()
+                .filter(is_meant)
+                .map(|mean| (mean.chunks, mean.chunks as f64 * cosine(&mean.mean, vector)));
+            let (count, sum) = sums.fold((0, 0.0), |(count, sum), (chunks, part)| (count + chunks, sum + part));
+            (count >= i64::from(MIN_TEXTS_OF_SCRIPT)).then(|| sum / count as f64)
+        };
+        mean(false).zip(mean(true)).map_or(0.0, |(own, foreign)| (own - foreign).max(0.0))
+    }
+
+    /// Returns the mean cosine of all chunks from the means of all vectors, those in another script than the question raised by
+    /// `bias`; 0 if there are none.
+    pub fn mean((question, vector): (&str, &[f32]), means: &[ScriptMean], bias: f64) -> f64 {
+        let script = WritingSystem::of(question);
+        let (mut count, mut sum) = (0, 0.0);
+        for mean in means {
+            let is_foreign = script.is_foreign_to(numbered_script(mean.script as u64));
+            let raised = if is_foreign { bias } else { 0.0 };
+            count += mean.chunks;
+            sum += mean.chunks as f64 * (cosine(&mean.mean, vector) + raised);
+        }
+        sum / count.max(1) as f64
+    }
+
+    /// Returns the scripts that are foreign to a question, as numbers.
+    pub fn foreign_scripts(question: &str) -> Vec<i16> {
+        let script = WritingSystem::of(question);
+        let all = [WritingSystem::Mixed, WritingSystem::Spaced, WritingSystem::Unspaced];
+        all.into_iter().filter(|other| script.is_foreign_to(*other)).map(|other| script_number(other) as i16).collect()
+    }
+}
+
+fn cosine(mean: &[f32], vector: &[f32]) -> f64 {
+    mean.iter().zip(vector).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }
 
 /// With fewer texts in one of the scripts, their mean says nothing.

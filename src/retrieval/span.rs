@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tantivy::DocAddress;
 
-use super::lexical::IndexSnapshot;
 use super::prepared::PackedUnit;
+use super::snapshot::IndexSnapshot;
 
 /// Standard deviation of the kernel, as a fraction of the window's length.
 pub(super) const SPREAD: f64 = 0.375;

@@ -47,6 +47,10 @@ impl QueryVector {
         let code = Code::of(&vector);
         Self { vector, code: QueryCode::new(&code.components), scale: code.scale }
     }
+
+    pub fn components(&self) -> &[f32] {
+        &self.vector
+    }
 }
 
 impl Vectors {

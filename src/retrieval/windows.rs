@@ -12,8 +12,9 @@ use std::ops::Range;
 use tantivy::DocAddress;
 
 use super::analyse::QueryTerm;
-use super::lexical::{IndexSnapshot, TermMatches, TermPositions, idf};
+use super::lexical::{TermMatches, TermPositions, idf};
 use super::prepared::PackedUnit;
+use super::snapshot::IndexSnapshot;
 use super::span::{Kernel, SPREAD, Span, spans};
 
 pub use super::span::WindowLimit;

@@ -40,6 +40,7 @@ mod index;
 mod journal;
 mod kept_bound;
 mod kept_session;
+mod library_database;
 mod linked;
 mod listing;
 mod mcp;
@@ -123,6 +124,7 @@ pub use home_totals::{HomeSize, HomeTotals};
 pub use index::{LeftOut, LeftOutReason, MAX_ENTRIES as MAX_INDEXED, Observation, ObservedCall, ObservedChanges};
 pub use journal::Durability;
 pub use kept_bound::DEFAULT_KEPT_LIMIT;
+pub use library_database::LibraryDatabase;
 pub use linked::{LinkTarget, LinkableFolder, NewLink};
 pub use listing::{FileEntry, FolderScan, Unlisted, UnlistedReason, is_too_deep};
 pub use mcp::{McpFile, PACKAGE_CACHE, ReplacedEntry, TrustedDefinition};
@@ -132,8 +134,9 @@ pub use person_move::{MoveFromAccount, MoveToAccount, ServerText, complete_move}
 pub use pictures::picture_hash;
 pub use postgres::{
     AppliedMigration, BadAddress, Beat, Checkup, Claimant, ClusterOverview, ClusterRows, Database, DatabaseAddress,
-    DatabaseError, DatabaseInfo, DatabaseLogin, HomeDatabase, HomeKey, HomeOverview, HomeOwnerRow, Joined, LossPolicy,
-    NewServer, OtherServer, SchemaState, ServerLoad, ServerOverview, ServerRow, ServerState, latest_version,
+    DatabaseError, DatabaseInfo, DatabaseLogin, HomeDatabase, HomeKey, HomeOverview, HomeOwnerRow, Joined,
+    LibraryModel, LibraryReading, LibraryRows, LossPolicy, NewServer, OpenedLibrary, OtherServer, SchemaState,
+    ServerLoad, ServerOverview, ServerRow, ServerState, latest_version,
 };
 pub use project_folder::FolderChange;
 pub use project_listing::{ListedAt, ListedEntry, ListedKind, ProjectListing};

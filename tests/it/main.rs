@@ -65,6 +65,7 @@ mod journal;
 mod keeping;
 mod kit;
 mod left_out;
+mod library_database;
 mod malformed;
 mod mcp;
 mod mcp_ask_tasks;

@@ -5703,8 +5703,12 @@ export interface components {
             unreadable: components["schemas"]["Unreadable"][];
             /** @description Number of files that are not indexed because there are more than 20,000; counted up to 100,000. */
             left_out: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description On this machine, or in the database if the folder is searched there.
+             */
             bytes_on_disk: number;
+            searched_in: components["schemas"]["SearchedIn"];
         };
         /** @description A folder that can be linked. */
         FolderToLink: {
@@ -7836,6 +7840,11 @@ export interface components {
             /** Format: int64 */
             fuse: number;
         };
+        /**
+         * @description Where a library is indexed and searched.
+         * @enum {string}
+         */
+        SearchedIn: "here" | "moving_to_database" | "database";
         /** @description A word of a question. */
         SearchedTerm: {
             term: string;

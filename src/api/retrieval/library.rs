@@ -18,9 +18,12 @@ use crate::domain::knowledge::{Embedded, ModelName, Search};
 use crate::engine::blocking;
 use crate::library::evaluation::TestReport;
 use crate::library::recall::{Conversations, RecallQuery};
-use crate::library::{self, DEFAULT_HITS, IndexState, Library, LibraryError, NEAR_MISSES, Overview, SearchOptions};
+use crate::library::{
+    self, DEFAULT_HITS, IndexState, Library, LibraryError, NEAR_MISSES, Overview, SearchOptions, SearchedIn,
+};
 use crate::retrieval::cases::{InvalidTestLine, TestCase};
 use crate::retrieval::search::MAX_HITS;
+use crate::store::StoreError;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -113,7 +116,9 @@ pub struct FolderStatus {
     unreadable: Vec<Unreadable>,
     /// Number of files that are not indexed because there are more than 20,000; counted up to 100,000.
     left_out: usize,
+    /// On this machine, or in the database if the folder is searched there.
     bytes_on_disk: u64,
+    searched_in: SearchedIn,
 }
 
 /// A file that is listed but cannot be searched.
@@ -209,6 +214,7 @@ fn folder_status(library: &Arc<Library>, model: &mut EmbeddingModel) -> FolderSt
         unreadable: unreadable.collect(),
         left_out: overview.left_out,
         bytes_on_disk: overview.bytes_on_disk,
+        searched_in: overview.searched_in,
     }
 }
 
@@ -330,5 +336,8 @@ fn library(caller: &Caller, folder: &str) -> Result<Arc<Library>, ApiError> {
 }
 
 pub(in crate::api) fn library_error(error: LibraryError) -> ApiError {
-    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "unsearchable", error.to_string())
+    match error {
+        LibraryError::Store(error @ (StoreError::Database(_) | StoreError::Fenced)) => error.into(),
+        error => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "unsearchable", error.to_string()),
+    }
 }

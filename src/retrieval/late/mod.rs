@@ -12,7 +12,8 @@ use std::sync::{PoisonError, RwLock};
 
 use miniclaw_embed::signs::SignQuery;
 
-use super::lexical::{IndexSnapshot, idf};
+use super::lexical::idf;
+use super::snapshot::IndexSnapshot;
 use super::span::{Kernel, Span, WindowLimit};
 use super::windows::ScoredWindows;
 use crate::domain::{EmbedError, EmbeddedText, EmbeddingInput, TokenEmbedder, TokenVector};

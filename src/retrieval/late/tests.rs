@@ -49,6 +49,7 @@ fn ask(index: &FolderIndex, query: &str, tokens: Option<&RwLock<TokenVectors>>) 
         snapshot: &snapshot,
         rows: &[],
         vectors: None,
+        fetched: None,
         tokens,
         analyser: &Analyser::default(),
         ranking: Ranking::default(),

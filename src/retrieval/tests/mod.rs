@@ -2,6 +2,7 @@
 
 mod answers;
 mod follows;
+mod library_chunks;
 mod retrievers;
 
 use std::collections::HashMap;
@@ -77,6 +78,7 @@ pub fn ask(index: &FolderIndex, query: &str, k: usize, meanings: Option<&Meaning
         snapshot: &snapshot,
         rows: &rows,
         vectors: vectors.as_ref(),
+        fetched: None,
         tokens: None,
         analyser: &Analyser::default(),
         ranking: Ranking::default(),

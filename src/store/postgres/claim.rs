@@ -65,7 +65,18 @@ impl FoundHome {
     /// # Errors
     /// Returns why the database cannot be used, and [`DatabaseError::NewerHome`] if a newer version wrote the home.
     pub async fn find(of: &HomeDatabase, key: &HomeKey) -> Result<Self, DatabaseError> {
-        let (home, account) = (key.id(), key.person().map(|account| account.as_str()));
+        Self::find_row(of, (key.id(), key.person().map(|account| account.as_str()))).await
+    }
+
+    /// Makes a home that is of nobody and not of the server, for measurements.
+    ///
+    /// # Errors
+    /// Returns why the database cannot be used.
+    pub async fn apart(of: &HomeDatabase) -> Result<Self, DatabaseError> {
+        Self::find_row(of, (Uuid::new_v4(), None)).await
+    }
+
+    async fn find_row(of: &HomeDatabase, (home, account): (Uuid, Option<&str>)) -> Result<Self, DatabaseError> {
         let database = Database::connect(&of.address).await?;
         database.inspect(of.loss).await?;
         database.schema().await?.require_latest()?;

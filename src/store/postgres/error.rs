@@ -105,6 +105,11 @@ pub enum DatabaseError {
         "the files of this home were deleted under the running server; start it again, and the database brings them back"
     )]
     CacheGone,
+    #[error(
+        "the database has no pgvector, which compares meanings: install it beside PostgreSQL and run `CREATE EXTENSION vector` in the \
+         database as a superuser"
+    )]
+    NoVectors,
     #[error("the database has damaged data ({what}); restore it from a backup")]
     Damaged { what: String },
     /// A row with the same key is stored already, perhaps by an attempt whose answer was lost.
@@ -143,6 +148,7 @@ impl DatabaseError {
             Self::NotEmpty => "database_not_empty",
             Self::CacheIsHome { .. } => "cache_is_a_home",
             Self::CacheGone => "cache_gone",
+            Self::NoVectors => "database_without_pgvector",
             Self::Damaged { .. } => "database_damaged",
             Self::AlreadyThere | Self::Failed { .. } => "database_failed",
         }

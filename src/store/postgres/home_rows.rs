@@ -15,6 +15,7 @@ use super::address::DatabaseAddress;
 use super::claim::{FORMAT, IMPORTING};
 use super::error::DatabaseError;
 use super::fact_queue::FactQueue;
+use super::library_rows::LibraryRows;
 use super::link::{Attempt, Confirmed, HomeLink, OwnedRow, Write};
 use super::rows::{FactDurability, FactRow, FileCommit, FileRow, HomeDatabase, Piece, PieceHash, SessionFacts};
 
@@ -87,6 +88,11 @@ impl HomeRows {
     /// Returns a token that is cancelled once this server does not have the home any more. Whoever cancels it gives it up.
     pub fn lost(&self) -> &CancellationToken {
         &self.link.lost
+    }
+
+    /// Returns the rows of a library of this home.
+    pub fn library(&self, name: &str) -> LibraryRows {
+        LibraryRows::new(self.link.clone(), name)
     }
 
     pub(super) fn address(&self) -> &DatabaseAddress {

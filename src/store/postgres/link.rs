@@ -80,6 +80,9 @@ pub(super) enum Attempt {
 
 /// Something that is written with a connection, once.
 pub(super) trait Write: Sync {
+    /// Maximum time of one attempt.
+    const LIMIT: Duration = WRITE_LIMIT;
+
     fn once(
         &self,
         link: &HomeLink,
@@ -153,7 +156,7 @@ impl HomeLink {
     /// # Errors
     /// Returns [`DatabaseError::Fenced`] if another server owns the home, and [`DatabaseError::WentBack`] if the database lacks
     /// something. If the database does not answer for [`PATIENCE`], it is unknown whether it was written.
-    pub async fn write(&self, write: &impl Write) -> Result<(), DatabaseError> {
+    pub async fn write<W: Write>(&self, write: &W) -> Result<(), DatabaseError> {
         self.require_valid()?;
         let written = tokio::select! {
             biased;
@@ -172,11 +175,11 @@ impl HomeLink {
         written
     }
 
-    async fn write_patiently(&self, write: &impl Write) -> Result<(), DatabaseError> {
+    async fn write_patiently<W: Write>(&self, write: &W) -> Result<(), DatabaseError> {
         let since = Instant::now();
         let (mut attempt, mut pause) = (Attempt::First, PAUSE);
         loop {
-            let tried = tokio::time::timeout(WRITE_LIMIT, self.try_write(write, attempt)).await;
+            let tried = tokio::time::timeout(W::LIMIT, self.try_write(write, attempt)).await;
             let error = match tried {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(error)) => error,

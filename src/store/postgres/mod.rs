@@ -11,6 +11,9 @@ mod connections;
 mod error;
 mod fact_queue;
 mod home_rows;
+mod library_changes;
+mod library_reading;
+mod library_rows;
 mod link;
 mod overview;
 mod ownership;
@@ -27,6 +30,8 @@ pub use claim::{Claimant, FoundHome};
 pub use connection::{Database, DatabaseInfo, LossPolicy};
 pub use error::DatabaseError;
 pub use home_rows::HomeRows;
+pub use library_reading::LibraryReading;
+pub use library_rows::{LibraryModel, LibraryRows, OpenedLibrary};
 pub use overview::{ClusterOverview, HomeOverview, ServerOverview, ServerState};
 pub use ownership::OwnershipCheck;
 pub use rows::{

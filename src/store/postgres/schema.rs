@@ -16,12 +16,13 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 5] = [
+const MIGRATIONS: [Migration; 6] = [
     Migration { version: 1, name: "homes", sql: include_str!("migrations/0001_homes.sql") },
     Migration { version: 2, name: "commits", sql: include_str!("migrations/0002_commits.sql") },
     Migration { version: 3, name: "servers", sql: include_str!("migrations/0003_servers.sql") },
     Migration { version: 4, name: "people", sql: include_str!("migrations/0004_people.sql") },
     Migration { version: 5, name: "accounts", sql: include_str!("migrations/0005_accounts.sql") },
+    Migration { version: 6, name: "libraries", sql: include_str!("migrations/0006_libraries.sql") },
 ];
 
 /// The lock of the database that a migration holds: one number for all databases of this program.

@@ -26,6 +26,7 @@ use std::time::{Duration, SystemTime};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
@@ -35,8 +36,8 @@ use super::error::StoreError;
 use super::home::{Home, lock, make_dir};
 use super::home_lock::take_lock;
 use super::postgres::{
-    Claimant, DatabaseError, FactDurability, FactRow, FoundHome, HomeDatabase, HomeKey, HomeRows, OwnershipCheck,
-    SessionFacts, StoredHome,
+    Claimant, DatabaseError, FactDurability, FactRow, FoundHome, HomeDatabase, HomeKey, HomeRows, LibraryRows,
+    OwnershipCheck, SessionFacts, StoredHome,
 };
 use crate::domain::{InterruptedWork, SessionId, WorkId};
 use aside::FormerCopy;
@@ -66,6 +67,8 @@ pub struct Replica {
     /// The works that were taken over under this claim.
     taken_over: StdMutex<HashSet<WorkId>>,
     ownership: OwnershipCheck,
+    /// On which blocking callers wait for the database.
+    runtime: Handle,
 }
 
 /// What may be in the folder of a cache.
@@ -176,6 +179,15 @@ impl Replica {
         let markers = people.chain([dir.try_clone().map_err(StoreError::io("opening the copy"))?]);
         let ended = markers.filter_map(|dir| Marker::read(&dir));
         Ok((lock, ended.flat_map(|marker| marker.owners_of_this_boot().to_vec()).collect()))
+    }
+
+    /// Returns a library of the home.
+    pub(super) fn library(&self, name: &str) -> LibraryRows {
+        self.rows.library(name)
+    }
+
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
     }
 
     /// Returns what becomes of this work, which something interrupted. It is taken over once.
@@ -291,6 +303,7 @@ impl Claimed {
             interrupted: self.interrupted,
             taken_over: StdMutex::default(),
             ownership: OwnershipCheck::default(),
+            runtime: Handle::current(),
         })
     }
 

@@ -18,6 +18,9 @@ interface Props {
   model: EmbeddingModel
 }
 
+/** Where a folder is searched, if not on the server itself. */
+const PLACES = { here: null, moving_to_database: 'indexMoving', database: 'indexInDatabase' } as const
+
 /** One line about a folder's index, with its progress and the files that cannot be read. */
 export default function IndexLine({ folder, status, model }: Props) {
   const t = useT()
@@ -26,6 +29,8 @@ export default function IndexLine({ folder, status, model }: Props) {
   if (model.state === 'ready') parts.push(t('indexVectors', { done: embedded, total: chunks }))
   if (isWithoutMeaning(model)) parts.push(t('indexWordsOnly'))
   if (model.id) parts.push(model.id)
+  const place = PLACES[status.searched_in]
+  if (place) parts.push(t(place))
   const words = state === 'not_built' ? t('indexNotBuilt') : parts.join(' · ')
   const name = t('tryFolder', { folder: t(folder) })
   return (

@@ -42,6 +42,8 @@ export const retrieval = {
   indexChunks: '{n} {n|passage|passages}',
   indexVectors: '{done} of {total} {total|vector|vectors}',
   indexWordsOnly: 'keyword only',
+  indexInDatabase: 'in the database',
+  indexMoving: 'moving to the database',
   indexNotBuilt: 'not indexed yet',
   indexBuilding: 'Building index: {n} %',
   indexEmbedding: 'Generating vectors: {n} %',

@@ -43,6 +43,8 @@ export const retrieval: Record<keyof typeof en, string> = {
   indexChunks: '{n} 个片段',
   indexVectors: '向量 {done} / {total}',
   indexWordsOnly: '仅关键词',
+  indexInDatabase: '在数据库中',
+  indexMoving: '正在移至数据库',
   indexNotBuilt: '尚未建立索引',
   indexBuilding: '正在建立索引：{n} %',
   indexEmbedding: '正在生成向量：{n} %',
