@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# Measures the database's part of searches in a large library: scripts/bench-library.sh CHUNKS [FOLDER].
+#
+# Makes the tables of a library, as src/store/postgres/library_changes.rs does, with CHUNKS synthetic chunks in a PostgreSQL server of
+# its own in FOLDER (default: a folder in /tmp), which it removes at the end. 300,000 chunks need 3 GB of disk, a million 10 GB.
+#
+# Vectors: 384 components around one of CHUNKS/150 random centres, noise of the same length as the centre, so neighbours have cosines of
+# about .5; questions are made in the same way. Words: about 120 a chunk of 200,000, word n drawn with a probability of about 1/n.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+CHUNKS="${1:?how many chunks, for example 300000}"
+FOLDER="${2:-$(mktemp -d /tmp/bench-library-XXXXXX)}"
+BIN="${MINICLAW_POSTGRES_BIN:-${CARGO_TARGET_DIR:-target}/tools/postgres/bin}"
+[ -x "$BIN/postgres" ] || { echo "there is no PostgreSQL in $BIN; run scripts/install-tools.sh postgres" >&2; exit 1; }
+as() { if [ "$(id -u)" -eq 0 ]; then setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; else "$@"; fi; }
+mkdir -p "$FOLDER"
+[ "$(id -u)" -ne 0 ] || chown 65534:65534 "$FOLDER"
+as "$BIN/initdb" -D "$FOLDER/data" -U miniclaw --auth=trust --locale=C -E UTF8 --no-sync >"$FOLDER/initdb.log" 2>&1 || { cat "$FOLDER/initdb.log"; exit 1; }
+as "$BIN/pg_ctl" -D "$FOLDER/data" -w -l "$FOLDER/log" start -o "-c listen_addresses='' -k $FOLDER -c shared_buffers=2GB -c maintenance_work_mem=2GB \
+  -c max_wal_size=8GB -c fsync=off" >/dev/null
+trap 'as "$BIN/pg_ctl" -D "$FOLDER/data" -m immediate stop >/dev/null; rm -rf "$FOLDER"' EXIT
+sql() { as "$BIN/psql" -h "$FOLDER" -U miniclaw -d postgres -v ON_ERROR_STOP=1 -qAtX "$@"; }
+
+echo "making $CHUNKS chunks"
+sql -v n="$CHUNKS" <<'SQL'
+CREATE EXTENSION vector;
+CREATE FUNCTION noise(seed float8) RETURNS real[] LANGUAGE sql VOLATILE AS
+  $$ SELECT array_agg((random() + random() + random() - 1.5)::real + (seed * 0)::real) FROM generate_series(1, 384) $$;
+CREATE TABLE centres AS SELECT i, noise(i)::vector AS v FROM generate_series(1, greatest(:n / 150, 10)) AS i;
+CREATE TABLE library_1_vectors (key bigint PRIMARY KEY, script smallint NOT NULL, v halfvec(384) NOT NULL);
+ALTER TABLE library_1_vectors ALTER COLUMN v SET STORAGE PLAIN;
+INSERT INTO library_1_vectors SELECT k, 1, l2_normalize(c.v + noise(k)::vector)::halfvec FROM generate_series(1, :n) AS k
+  JOIN centres AS c ON c.i = 1 + (k * 7919) % greatest(:n / 150, 10);
+CREATE TABLE questions AS SELECT q, l2_normalize(c.v + noise(q)::vector)::halfvec(384) AS v FROM generate_series(1, 100) AS q
+  JOIN centres AS c ON c.i = 1 + (q * 104729) % greatest(:n / 150, 10);
+CREATE TABLE library_1_chunks (chunk_id bigint PRIMARY KEY, file_order bigint NOT NULL, key bigint NOT NULL, script smallint NOT NULL,
+  words integer NOT NULL, terms bigint[] NOT NULL, sequence bytea NOT NULL, units bytea NOT NULL, start integer NOT NULL,
+  first_line integer NOT NULL, last_line integer NOT NULL, body bytea NOT NULL) WITH (toast_tuple_target = 8160);
+INSERT INTO library_1_chunks SELECT k, k, k, 1, 160, (SELECT array_agg(DISTINCT (exp(random() * ln(200000)) + (k + g) * 0)::bigint) FROM
+  generate_series(1, 160) AS g), decode(repeat('00', 1280), 'hex'), decode(repeat('00', 240), 'hex'), 0, 1, 9, decode(repeat('00', 1200), 'hex')
+  FROM generate_series(1, :n) AS k;
+SQL
+echo "indexing"
+sql -c '\timing on' -c "CREATE INDEX ON library_1_chunks USING gin (terms)" -c "CREATE INDEX ON library_1_chunks (key)" \
+  -c "CREATE TABLE library_1_terms AS SELECT term, count(*) AS chunks FROM library_1_chunks, unnest(terms) AS term GROUP BY term" \
+  -c "CREATE INDEX near ON library_1_vectors USING hnsw (v halfvec_cosine_ops) WITH (m = 16, ef_construction = 64)" \
+  -c "CREATE INDEX bits ON library_1_vectors USING hnsw ((binary_quantize(v)::bit(384)) bit_hamming_ops) WITH (m = 16, ef_construction = 64)" \
+  -c '\timing off' -c "VACUUM ANALYZE" -c "SELECT 'table and index of vectors, of bits, of chunks, of words: ' || concat_ws(', ', pg_size_pretty(pg_table_size('library_1_vectors')),
+  pg_size_pretty(pg_relation_size('near')), pg_size_pretty(pg_relation_size('bits')), pg_size_pretty(pg_table_size('library_1_chunks')),
+  pg_size_pretty(pg_relation_size('library_1_chunks_terms_idx')))"
+
+echo "candidates by vectors: recall@50 of the exact scan, and milliseconds"
+sql <<'SQL'
+SET enable_indexscan = off;
+CREATE TABLE exact AS SELECT q, array(SELECT key FROM library_1_vectors AS l ORDER BY l.v <=> questions.v LIMIT 50) AS keys FROM questions;
+RESET enable_indexscan;
+CREATE FUNCTION measured(label text, ef int, find text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  question record; found bigint[]; began timestamptz; took float8[] := '{}'; hits int := 0; wanted int := 0;
+BEGIN
+  PERFORM set_config('hnsw.ef_search', ef::text, true), set_config('hnsw.iterative_scan', 'strict_order', true),
+    set_config('enable_seqscan', 'off', true), set_config('random_page_cost', '1.1', true);
+  FOR question IN SELECT q, v, keys FROM questions JOIN exact USING (q) ORDER BY q LOOP
+    began := clock_timestamp();
+    EXECUTE find INTO found USING question.v;
+    took := took || extract(epoch FROM clock_timestamp() - began)::float8 * 1000;
+    hits := hits + (SELECT count(*) FROM unnest(found[1:50]) AS k WHERE k = ANY(question.keys));
+    wanted := wanted + 50;
+  END LOOP;
+  RETURN format('%s: recall %s, p50 %s ms, p95 %s ms', label, round(hits::numeric / wanted, 4),
+    round((SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY t) FROM unnest(took) AS t)::numeric, 1),
+    round((SELECT percentile_cont(0.95) WITHIN GROUP (ORDER BY t) FROM unnest(took) AS t)::numeric, 1));
+END $$;
+SELECT measured('halfvec, ef_search ' || ef, ef, 'SELECT array(SELECT key FROM library_1_vectors ORDER BY v <=> $1 LIMIT 150)')
+  FROM unnest(ARRAY[200, 200, 400]) AS ef;
+SELECT measured('bits, ' || n || ' candidates', least(n, 1000), format('SELECT array(SELECT key FROM (SELECT key, v FROM library_1_vectors ORDER BY
+  binary_quantize(v)::bit(384) <~> binary_quantize($1)::bit(384) LIMIT %s) AS c ORDER BY v <=> $1 LIMIT 150)', n)) FROM unnest(ARRAY[200, 1000]) AS n;
+SQL
+
+echo "candidates by words: rows and milliseconds of the query alone"
+sql <<'SQL'
+SET enable_seqscan = off; SET random_page_cost = 1.1; SET jit = off;
+DO $$
+DECLARE
+  question bigint[]; frequency bigint[]; groups text[]; total bigint; began timestamptz; took float8[] := '{}'; rows bigint; most bigint := 0; i int;
+BEGIN
+  FOR question IN SELECT array_agg(DISTINCT (exp(random() * ln(100000)) + 20 + q * 0)::bigint) FROM generate_series(1, 200) AS q,
+    generate_series(1, 4) GROUP BY q LOOP
+    SELECT array_agg(term ORDER BY chunks), array_agg(chunks ORDER BY chunks) INTO question, frequency FROM library_1_terms WHERE term = ANY(question);
+    CONTINUE WHEN question IS NULL;
+    total := 0; groups := '{}'; i := 1;
+    WHILE i <= cardinality(question) AND total + frequency[i] <= 5000 LOOP
+      total := total + frequency[i]; i := i + 1;
+    END LOOP;
+    IF i > 1 THEN groups := groups || format('terms && %L::bigint[]', question[:i - 1]); END IF;
+    IF i < cardinality(question) THEN
+      SELECT groups || array_agg(format('terms @> ARRAY[%s, %s]::bigint[]', a, b)) INTO groups FROM unnest(question[i:]) WITH ORDINALITY AS x (a, n),
+        unnest(question[i:]) WITH ORDINALITY AS y (b, m) WHERE n < m;
+    ELSIF i = 1 THEN groups := ARRAY[format('terms && %L::bigint[]', question)]; END IF;
+    began := clock_timestamp();
+    EXECUTE format('SELECT count(*) FROM (SELECT chunk_id, file_order, words, sequence FROM library_1_chunks WHERE %s LIMIT 20000) AS f WHERE
+      octet_length(sequence) > 0', array_to_string(groups, ' OR ')) INTO rows;
+    took := took || extract(epoch FROM clock_timestamp() - began)::float8 * 1000;
+    most := greatest(most, rows);
+  END LOOP;
+  RAISE NOTICE '% questions of up to 4 words, at most % rows, p50 % ms, p95 % ms', cardinality(took), most,
+    round((SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY t) FROM unnest(took) AS t)::numeric, 1),
+    round((SELECT percentile_cont(0.95) WITHIN GROUP (ORDER BY t) FROM unnest(took) AS t)::numeric, 1);
+END $$;
+SQL
