@@ -359,7 +359,7 @@ async fn postgres_server_starts_on_migrated_database_only() {
     let several = World::new(script([])).await.with_env("MINICLAW_JWT_SECRET", "0123456789abcdef0123456789abcdef");
     several.write("config.yml", format!("auth_mode: multi\nstore: {{postgres: '{}'}}\n", database.url("")));
     let said = serve(&several).await;
-    assert!(said.code == 78 && said.err.contains("one person only"), "{}", said.err);
+    assert!(said.code == 78 && said.err.contains("experimental: true"), "{}", said.err);
     let world = World::new(script([])).await;
     let said = db(&world, "status").await;
     assert!(said.code == 1 && said.err.contains("names no database"), "{}", said.err);
