@@ -339,7 +339,7 @@ impl From<EngineError> for ApiError {
                 ProviderRefused::UnknownModel(_) => Self::new(StatusCode::NOT_FOUND, "unknown_model", message),
                 ProviderRefused::Exists(_) => Self::new(StatusCode::CONFLICT, "provider_exists", message),
                 ProviderRefused::NotEditable(_) => Self::new(StatusCode::CONFLICT, "not_editable", message),
-                ProviderRefused::NotHere => Self::new(StatusCode::FORBIDDEN, "not_allowed", message),
+                ProviderRefused::NotHere => Self::new(StatusCode::FORBIDDEN, "config_elsewhere", message),
                 ProviderRefused::OnAllServers => Self::new(StatusCode::CONFLICT, "config_of_cluster", message),
                 ProviderRefused::KeyNeeded => Self::new(StatusCode::CONFLICT, "key_needed", message),
             },

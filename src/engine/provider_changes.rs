@@ -28,7 +28,9 @@ pub enum ProviderRefused {
     NotEditable(String),
     #[error("the key belongs to the old address; enter the key of the new one")]
     KeyNeeded,
-    #[error("the providers and settings are those of the whole server, and are changed in its own home")]
+    #[error(
+        "the providers and settings are those of the whole server; they are in its config.yml and .env, and are changed there"
+    )]
     NotHere,
     #[error(
         "the servers of a cluster each have the same config.yml and .env; change them on all servers, and restart those whose change \

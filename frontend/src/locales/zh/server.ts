@@ -159,6 +159,7 @@ export const server: Record<string, string> = {
   database_unreachable: '无法连接数据库，请检查它是否正在运行。',
   answer_lost: '持有此主文件夹的服务器在答复前失去联系，请求可能已执行。请先确认结果，再决定是否重试。',
   body_incomplete: '请求的内容未能及时到达，请重新发送。',
+  config_elsewhere: '服务商和设置属于整个服务器，请在其 config.yml 和 .env 中修改。',
   config_of_cluster: '集群的每个服务器都有自己的 config.yml，请在所有服务器上作相同的修改。',
   home_moving: '此主文件夹正在转移到另一个服务器，请稍后重试。',
   database_went_back:
