@@ -28,7 +28,7 @@ function Overview() {
   return (
     <section className="space-y-3" aria-label={t('servers')}>
       <p className="text-fg-2 text-small">
-        {t('serversDatabase', { time: duration(data.database_seconds * 1000) })}
+        {t('serversDatabase', { time: duration(Math.max(1, data.database_seconds * 1000)) })}
       </p>
       <Table
         caption={t('servers')}
