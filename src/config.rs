@@ -42,7 +42,7 @@ use settings::SettingSource;
 pub use api::{ApiConfig, StepsShown};
 pub use database::{ClusterConfig, DatabaseConfig, NotExperimental};
 pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, Rerank, USE_FILES};
-pub use environment::{Environment, is_set_by_process, known_variables, process_variables};
+pub use environment::{Environment, is_set_by_process, known_variables, models_dir, process_variables};
 pub use prices::Prices;
 pub use proxy_sign_in::{ProxySecret, ProxySignIn};
 pub use retrieval::Retrieval;
@@ -436,20 +436,6 @@ fn token(word: &str) -> Result<SecretString, ConfigError> {
          word, for example what `openssl rand -hex 16` prints, or to nothing"
     );
     Err(ConfigError::Bad { file: TOKEN.to_owned(), reason })
-}
-
-/// Returns the folder in which `make model` and `make embedder` put weights: `$MINICLAW_MODELS`, else below the user's
-/// data folder.
-pub fn models_dir(environment: &Environment) -> PathBuf {
-    if let Some(dir) = environment.value("MINICLAW_MODELS") {
-        return PathBuf::from(dir);
-    }
-    let data = match (environment.value("XDG_DATA_HOME"), environment.value("HOME")) {
-        (Some(data), _) => PathBuf::from(data),
-        (None, Some(home)) => Path::new(home).join(".local/share"),
-        (None, None) => PathBuf::from("/var/lib"),
-    };
-    data.join("miniclaw/models")
 }
 
 #[cfg(test)]

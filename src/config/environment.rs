@@ -1,7 +1,7 @@
 //! Environment variables, and those of `.env` in the home.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{ConfigError, bad, read};
 
@@ -87,4 +87,18 @@ pub fn known_variables(environment: &Environment) -> BTreeMap<&'static str, &'st
         "SESSION_TTL",
     ];
     NAMES.into_iter().filter_map(|name| environment.get(name).map(|(_, from)| (name, from))).collect()
+}
+
+/// Returns the folder in which `make model` and `make embedder` put weights: `$MINICLAW_MODELS`, else below the user's
+/// data folder.
+pub fn models_dir(environment: &Environment) -> PathBuf {
+    if let Some(dir) = environment.value("MINICLAW_MODELS") {
+        return PathBuf::from(dir);
+    }
+    let data = match (environment.value("XDG_DATA_HOME"), environment.value("HOME")) {
+        (Some(data), _) => PathBuf::from(data),
+        (None, Some(home)) => Path::new(home).join(".local/share"),
+        (None, None) => PathBuf::from("/var/lib"),
+    };
+    data.join("miniclaw/models")
 }

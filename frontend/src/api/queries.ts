@@ -17,7 +17,6 @@ import {
   type FileSearch,
   findFiles,
   getChunks,
-  getCluster,
   getMessages,
   getPrompt,
   getRetrievalStatus,
@@ -77,7 +76,6 @@ export const queryClient = new QueryClient({
 
 export const keys = {
   status: ['status'],
-  cluster: ['cluster'],
   models: ['models'],
   providers: ['providers'],
   settings: ['settings'],
@@ -125,15 +123,6 @@ export type QueryKey = readonly unknown[]
 export const askStatus = () =>
   queryClient.fetchQuery({ queryKey: keys.status, queryFn: getStatus, retry: false })
 export const useStatus = () => useQuery({ queryKey: keys.status, queryFn: getStatus })
-/** The servers of the cluster, as long as they are looked at. */
-export const useCluster = () =>
-  useQuery({
-    queryKey: keys.cluster,
-    queryFn: getCluster,
-    staleTime: 0,
-    retry: false,
-    refetchInterval: 5_000,
-  })
 export const useModels = () => useQuery({ queryKey: keys.models, queryFn: listModels })
 /** Never served from the cache: a request may have changed the state of a provider, and an editor config.yml. */
 export const useProviders = () => useQuery({ queryKey: keys.providers, queryFn: listProviders, staleTime: 0 })

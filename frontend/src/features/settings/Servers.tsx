@@ -1,4 +1,5 @@
-import { useCluster, useStatus } from '@/api/queries'
+import { useCluster } from '@/api/cluster'
+import { useStatus } from '@/api/queries'
 import type { Cluster } from '@/api/types'
 import { QueryError } from '@/components/ui/QueryError'
 import { Skeleton } from '@/components/ui/Skeleton'

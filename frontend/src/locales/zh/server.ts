@@ -1,8 +1,11 @@
+import { cluster } from './server/cluster'
+
 /**
  * Translations of the server's English texts, by code and variant. A translation is used only if the server sent all
  * the values that it names; otherwise the server's own text is shown.
  */
 export const server: Record<string, string> = {
+  ...cluster,
   // Why a call needs an approval.
   'because.separator': '；',
   'because.end': '。',
@@ -152,19 +155,8 @@ export const server: Record<string, string> = {
   empty_summary: '摘要不能为空。',
   exists: '已存在同名文件。',
   expired: '此请求已过期。',
-  cache_gone: '服务器运行时其文件夹被删除。请重新启动，数据库会恢复所有内容。',
-  database_failed: '数据库出错，未保存更改。',
-  database_interrupted: '与数据库的连接已断开。连接恢复前不会确认任何更改，请稍后重试。',
-  database_read_only: '数据库不接受更改：它是备用服务器，或处于只读状态。',
-  database_unreachable: '无法连接数据库，请检查它是否正在运行。',
   answer_lost: '持有此主文件夹的服务器在答复前失去联系，请求可能已执行。请先确认结果，再决定是否重试。',
   body_incomplete: '请求的内容未能及时到达，请重新发送。',
-  config_elsewhere: '服务商和设置属于整个服务器，请在其 config.yml 和 .env 中修改。',
-  config_of_cluster: '集群的每个服务器都有自己的 config.yml，请在所有服务器上作相同的修改。',
-  home_moving: '此主文件夹正在转移到另一个服务器，请稍后重试。',
-  database_went_back:
-    '数据库回到了更早的状态（从备份恢复，或切换到缺少最近提交的备用服务器），不再保存任何更改；此副本仍保留全部内容。请联系管理员。',
-  fenced: '另一个服务器已接管此主文件夹，或此主文件夹正在关闭。未写入任何内容，请重试。',
   hash_differs: '此请求已更改，请重新查看。',
   unrehearsable: '此调用无法先试运行。',
   internal: '发生内部错误，请查看服务器日志。',
@@ -260,7 +252,6 @@ export const server: Record<string, string> = {
   own_name: '此项目已经属于你。',
   too_many_members: '一个项目最多有 100 名成员和邀请，请先移除一个。',
   no_member: '此项目没有这个名称的成员或邀请。',
-  no_sharing_in_database: '此服务器的主文件夹保存在数据库中，无法共享项目。每个人只能使用自己的项目。',
   no_invitation: '没有这个邀请，它可能已被撤回。',
   members_damaged: 'project-members.json 已损坏。请更正该文件，然后重新启动服务器。',
   members_changed: 'project-members.json 已被其他程序更改。请重新启动服务器。',
