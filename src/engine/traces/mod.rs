@@ -1,5 +1,5 @@
 //! Traces of works for a collector: OTLP over HTTP, with the names of OpenTelemetry's conventions for generative AI. They have ids,
-//! names, numbers and times, and nothing that anybody wrote.
+//! names of models and tools, numbers and times, and no message, argument, result or path.
 
 mod collector;
 mod work_tracer;
