@@ -29,16 +29,16 @@ CREATE FUNCTION noise(seed float8) RETURNS real[] LANGUAGE sql VOLATILE AS
 CREATE TABLE centres AS SELECT i, noise(i)::vector AS v FROM generate_series(1, greatest(:n / 150, 10)) AS i;
 CREATE TABLE library_1_vectors (key bigint PRIMARY KEY, script smallint NOT NULL, v halfvec(384) NOT NULL);
 ALTER TABLE library_1_vectors ALTER COLUMN v SET STORAGE PLAIN;
-INSERT INTO library_1_vectors SELECT k, 1, l2_normalize(c.v + noise(k)::vector)::halfvec FROM generate_series(1, :n) AS k
+INSERT INTO library_1_vectors SELECT k, 1, l2_normalize(c.v + noise(k)::vector)::halfvec FROM generate_series(1, :n::bigint) AS k
   JOIN centres AS c ON c.i = 1 + (k * 7919) % greatest(:n / 150, 10);
-CREATE TABLE questions AS SELECT q, l2_normalize(c.v + noise(q)::vector)::halfvec(384) AS v FROM generate_series(1, 100) AS q
+CREATE TABLE questions AS SELECT q, l2_normalize(c.v + noise(q)::vector)::halfvec(384) AS v FROM generate_series(1, 100::bigint) AS q
   JOIN centres AS c ON c.i = 1 + (q * 104729) % greatest(:n / 150, 10);
 CREATE TABLE library_1_chunks (chunk_id bigint PRIMARY KEY, file_order bigint NOT NULL, key bigint NOT NULL, script smallint NOT NULL,
   words integer NOT NULL, terms bigint[] NOT NULL, sequence bytea NOT NULL, units bytea NOT NULL, start integer NOT NULL,
   first_line integer NOT NULL, last_line integer NOT NULL, body bytea NOT NULL) WITH (toast_tuple_target = 8160);
 INSERT INTO library_1_chunks SELECT k, k, k, 1, 160, (SELECT array_agg(DISTINCT (exp(random() * ln(200000)) + (k + g) * 0)::bigint) FROM
   generate_series(1, 160) AS g), decode(repeat('00', 1280), 'hex'), decode(repeat('00', 240), 'hex'), 0, 1, 9, decode(repeat('00', 1200), 'hex')
-  FROM generate_series(1, :n) AS k;
+  FROM generate_series(1, :n::bigint) AS k;
 SQL
 echo "indexing"
 sql -c '\timing on' -c "CREATE INDEX ON library_1_chunks USING gin (terms)" -c "CREATE INDEX ON library_1_chunks (key)" \

@@ -223,9 +223,7 @@ async fn output_of_a_running_command_is_shown() {
     assert_eq!((&shown["call_id"], &shown["text"]), (&json!("run"), &json!("begun\n")));
     let history = server.get(&format!("/api/sessions/{id}/history")).await.ok();
     assert!(history["messages"].to_string().contains("begun"), "a reload shows it too");
-    let captures = std::fs::read_dir(world.path("storage/captures/project.scratch")).into_iter().flatten().flatten();
-    let temporary = captures.map(|capture| capture.path().join("temporary")).chain([world.path("scratch/.tmp")]);
-    temporary.filter(|folder| folder.is_dir()).for_each(|folder| std::fs::write(folder.join("go"), "").unwrap());
+    world.signal_command("scratch", "go").await;
     server.settled(&id).await;
     assert_eq!(recorded(&world, &id)[0]["output"], "begun\nended");
 }

@@ -89,6 +89,18 @@ impl World {
         file
     }
 
+    /// Waits until a command runs in `folder` of the home, and makes a file `name` in its folder for temporary files (`$TMPDIR`). It does
+    /// not see what others write into the folder that it works in.
+    pub async fn signal_command(&self, folder: &str, name: &str) {
+        let subfolders = |of: PathBuf| std::fs::read_dir(of).into_iter().flatten().flatten().map(|entry| entry.path());
+        eventually("a command runs", async || {
+            let captures = subfolders(self.path("storage/captures")).flat_map(subfolders);
+            let temporary = captures.map(|capture| capture.join("temporary")).chain([self.path(folder).join(".tmp")]);
+            temporary.filter(|folder| std::fs::write(folder.join(name), "").is_ok()).count() > 0
+        })
+        .await;
+    }
+
     pub fn log(&self) -> String {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -245,8 +257,13 @@ impl Drop for Server<'_> {
 
 impl Server<'_> {
     /// Sends SIGTERM, as `kill` and service managers do, and waits for the exit.
-    pub async fn terminate(mut self) -> (ExitStatus, Duration) {
+    pub async fn terminate(self) -> (ExitStatus, Duration) {
         self.signal(libc::SIGTERM);
+        self.ended().await
+    }
+
+    /// Waits until the server has ended by itself, and returns how long that took.
+    pub async fn ended(mut self) -> (ExitStatus, Duration) {
         let since = Instant::now();
         let mut status = None;
         eventually("the server ends", async || {
