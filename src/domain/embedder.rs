@@ -90,4 +90,7 @@ pub enum EmbedError {
          To send them, set `embedding.conversations: true` in config.yml."
     )]
     Withheld,
+    /// The library is closed: nothing is computed for it any more.
+    #[error("the library is closed.")]
+    Closed,
 }

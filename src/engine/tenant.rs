@@ -25,11 +25,11 @@ use super::skills::Skills;
 use super::tool_sources::{ExchangeScope, ToolSource, ToolSources};
 use super::watch;
 use super::{Engine, EngineError, Notice, Runs, TenantId, blocking, starter};
+use crate::agent::idle_time::IdleTime;
 use crate::agent::{AdminLimits, Budget};
 use crate::config::Config;
 use crate::domain::{EmbedError, ProjectId, Root, Session, TranscriptKind, WorkId};
 use crate::engine::embedder::Embedders;
-use crate::engine::idle_time::IdleTime;
 use crate::extraction::Extractor;
 use crate::library::projects::ProjectLibraries;
 use crate::library::recall::Conversations;
@@ -244,6 +244,16 @@ impl Tenant {
         tenant.drop_idle_indexes();
         tenant.index_memory();
         Ok(engine)
+    }
+
+    /// Closes all search indexes. Blocks, see [`Library::close`].
+    pub fn close_libraries(&self) {
+        let Conversations { messages, tool_results, .. } = &self.conversations;
+        let mut libraries = self.project_libraries.take_all();
+        libraries.extend([&self.memory, &self.knowledge, messages, tool_results].map(Arc::clone));
+        // All of them stop at once.
+        libraries.iter().for_each(|library| library.stop_background());
+        libraries.iter().for_each(|library| library.close());
     }
 
     /// Whether works that are under way when this server closes the home go on with another one.

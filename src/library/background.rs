@@ -9,6 +9,8 @@ use crate::domain::EmbedError;
 
 /// How long a model is not used again after a failure.
 const RETRY_PAUSE: Duration = Duration::from_secs(30);
+/// How long closing a library waits for its tasks. Each stops at its next chunk or file.
+const CLOSE_WAIT: Duration = Duration::from_secs(10);
 
 /// Work that runs in the background. At most one task of each kind runs at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub(super) struct Background {
 #[derive(Default)]
 pub(super) struct BackgroundState {
     running: Vec<Task>,
+    /// No task begins any more, and those that run stop at their next step.
+    is_closed: bool,
     pub progress: IndexProgress,
     /// Number of files that the last scan left out because there are too many.
     pub left_out: usize,
@@ -85,6 +89,16 @@ impl Background {
         self.state().no_model.as_ref().filter(|failure| failure.is_recent()).map(|failure| failure.error.clone())
     }
 
+    pub fn is_closed(&self) -> bool {
+        self.state().is_closed
+    }
+
+    /// Waits until no task runs; returns false if that takes longer than `most`.
+    fn wait_for_all(&self, most: Duration) -> bool {
+        let waited = self.ended.wait_timeout_while(self.state(), most, |state| !state.running.is_empty());
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
     /// Whether any task runs.
     pub fn is_busy(&self) -> bool {
         !self.state().running.is_empty()
@@ -99,7 +113,7 @@ impl Background {
 
     fn begin(&self, task: Task) -> bool {
         let mut state = self.state();
-        let begins = !state.running.contains(&task);
+        let begins = !state.is_closed && !state.running.contains(&task);
         if begins {
             state.running.push(task);
         }
@@ -122,7 +136,28 @@ impl Drop for RunningTask {
 }
 
 impl Library {
-    /// Runs `work` on a thread of its own, unless the task is already running. Returns false if the thread cannot be
+    /// Lets the background tasks stop at their next step, and no other begin.
+    pub fn stop_background(&self) {
+        self.background.state().is_closed = true;
+    }
+
+    /// Stops what runs in the background and gives up the caches, so that another library of the same folder can use them. Searches go
+    /// on with what is indexed. Blocks until everything has stopped, for ten seconds at most.
+    pub fn close(&self) {
+        self.stop_background();
+        if !self.background.wait_for_all(CLOSE_WAIT) {
+            tracing::warn!(folder = self.folder(), "a background task of the library has not stopped yet");
+        }
+        // With it goes the lock of its files.
+        *self.lock(&self.index) = None;
+    }
+
+    /// Whether the library is closed: what runs in the background stops.
+    pub(super) fn is_closed(&self) -> bool {
+        self.background.is_closed()
+    }
+
+    /// Runs `work` on a thread of its own, unless the task is already running or the library is closed. Returns false if the thread cannot be
     /// started.
     pub(super) fn spawn_background(
         self: &Arc<Self>,

@@ -94,6 +94,9 @@ impl Library {
             return Ok(());
         }
         let mut guard = self.lock(&self.index);
+        if self.is_closed() {
+            return Ok(());
+        }
         let opened = guard.is_none();
         if opened {
             *guard = Some(self.open()?);
@@ -128,7 +131,7 @@ impl Library {
         let total = plan.read.len() as u32;
         self.report(IndexProgress { state: IndexState::Building, done: 0, total });
         self.spawn_background(Task::BuildIndex, move |library, running| {
-            while !plan.is_empty() {
+            while !(plan.is_empty() || library.is_closed()) {
                 let batch = plan.next_batch();
                 // Whoever waits for the index comes between two batches.
                 std::thread::sleep(BETWEEN_BATCHES);

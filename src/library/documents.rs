@@ -54,7 +54,7 @@ impl Library {
         // Bytes read since freed memory was last returned to the system.
         let mut read_bytes = 0;
         let mut committed = Instant::now();
-        for (done, file) in (1..).zip(documents) {
+        for (done, file) in (1..).zip(documents).take_while(|_| !self.is_closed()) {
             changed |= self.read_document(file)?;
             read_bytes += file.size;
             if read_bytes > TRIM_THRESHOLD {

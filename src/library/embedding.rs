@@ -193,7 +193,7 @@ impl Library {
     }
 
     fn failed(&self, error: EmbedError) -> EmbedError {
-        if !matches!(error, EmbedError::Missing(_) | EmbedError::Withheld) {
+        if !matches!(error, EmbedError::Missing(_) | EmbedError::Withheld | EmbedError::Closed) {
             tracing::warn!(folder = self.folder(), %error, "search goes on without vectors");
         }
         self.background.state().no_model = Some(ModelFailure::now(error.clone()));
@@ -280,6 +280,9 @@ impl Library {
             }
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let made = store.embedder.embed(EmbeddingInput::Passage, &texts)?;
+            if self.is_closed() {
+                return Err(EmbedError::Closed);
+            }
             let mut vectors = store.write();
             for ((_, key), vector) in chunks.iter().zip(&made) {
                 vectors.add(*key, vector).map_err(|error| EmbedError::Unavailable(error.to_string()))?;

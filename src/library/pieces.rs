@@ -101,7 +101,7 @@ impl Library {
     }
 
     fn no_pieces(&self, error: EmbedError) {
-        if !matches!(error, EmbedError::Missing(_)) {
+        if !matches!(error, EmbedError::Missing(_) | EmbedError::Closed) {
             tracing::warn!(folder = self.folder(), %error, "search goes on without late interaction");
         }
         self.lock(&self.pieces).failed = Some(ModelFailure::now(error));
@@ -138,7 +138,7 @@ impl Library {
                     self.report(IndexProgress { state: IndexState::Embedding, done, total });
                 }
                 (self.settings.wait_for_idle_time)();
-                Ok(())
+                if self.is_closed() { Err(EmbedError::Closed) } else { Ok(()) }
             };
             let filled = late::fill(&store.tokens, &*store.embedder, &snapshot, &mut keep);
             if let Err(error) = filled.and_then(|()| self.drop_old_pieces(&store, &snapshot)) {

@@ -97,8 +97,12 @@ fn library(home: &Path, words: &Arc<Words>, late: Late) -> Library {
     library_that_waits(home, words, (late, Arc::new(|| ())))
 }
 
-fn library_that_waits(
-    home: &Path,
+fn library_that_waits(home: &Path, words: &Arc<Words>, waiting: (Late, Arc<dyn Fn() + Send + Sync>)) -> Library {
+    library_of(&Home::open(home).unwrap(), words, waiting)
+}
+
+fn library_of(
+    home: &Home,
     words: &Arc<Words>,
     (late, wait_for_idle_time): (Late, Arc<dyn Fn() + Send + Sync>),
 ) -> Library {
@@ -114,7 +118,7 @@ fn library_that_waits(
         database_from: None,
         extractor: Extractor::new(Sandbox::new(SandboxConfig::new(Level::Standard))),
     };
-    Library::new(Home::open(home).unwrap(), settings)
+    Library::new(home.clone(), settings)
 }
 
 /// Fills knowledge/ with notes, each of which is a chunk.
@@ -217,6 +221,36 @@ fn too_large_index_has_no_late_interaction() {
     ask(&large);
     large.background.wait(Task::MakeVectors, Duration::MAX);
     assert_eq!(shown(&ask(&large)), rebuilt(11, Late::On));
+}
+
+#[test]
+fn closed_library_leaves_its_caches_to_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), 12);
+    let home = Home::open(folder.path()).unwrap();
+    let (wait, told, open) = gate();
+    let before = Arc::new(library_of(&home, &Arc::default(), (Late::On, wait)));
+    before.warm();
+    told.recv().unwrap();
+    let closing = std::thread::spawn({
+        let before = before.clone();
+        move || before.close()
+    });
+    while !before.is_closed() {
+        std::thread::yield_now();
+    }
+    drop(open);
+    closing.join().unwrap();
+    assert!(!before.background.is_busy(), "computing has ended");
+    // The one before is still held, as by a search that is under way.
+    fill(folder.path(), 13);
+    let words: Arc<Words> = Arc::default();
+    let next = Arc::new(library_of(&home, &words, (Late::On, Arc::new(|| ()))));
+    next.wait_until_ready().unwrap();
+    assert_eq!(shown(&ask(&next)), rebuilt(13, Late::On));
+    assert!(words.with_pieces.load(Ordering::SeqCst) > 0, "most was not computed yet");
+    before.refresh().unwrap();
+    assert!(!before.background.is_busy() && !ask(&before).hits.is_empty(), "it answers from what was indexed");
 }
 
 #[test]

@@ -73,9 +73,17 @@ impl ProjectLibraries {
         self.lock().retain(|_, one| one.is_used() || now.saturating_duration_since(one.used_at) < IDLE);
     }
 
+    /// Forgets all that are open, and returns them.
+    pub fn take_all(&self) -> Vec<Arc<Library>> {
+        std::mem::take(&mut *self.lock()).into_values().map(|one| one.library.library.clone()).collect()
+    }
+
     /// Forgets a project that was deleted, with its caches.
     pub fn project_deleted(&self, id: &ProjectId) {
         let known = self.lock().remove(id);
+        if let Some(known) = &known {
+            known.library.library.close();
+        }
         let prefix = match &known {
             Some(known) => known.library.library.cache_prefix(),
             None => (self.make)(Root::Project(id.clone())).cache_prefix(),

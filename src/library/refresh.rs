@@ -31,7 +31,7 @@ impl Library {
     }
 
     fn refresh_now(self: &Arc<Self>) -> Result<(), LibraryError> {
-        if self.background.is_running(Task::BuildIndex) {
+        if self.background.is_running(Task::BuildIndex) || self.is_closed() {
             return Ok(());
         }
         let root = match &self.settings.source {
@@ -57,6 +57,9 @@ impl Library {
             }
         }
         let mut guard = self.lock(&self.index);
+        if self.is_closed() {
+            return Ok(());
+        }
         let opened = guard.is_none();
         if opened {
             *guard = Some(self.open()?);
@@ -174,7 +177,7 @@ impl Library {
         let mut done = 0;
         let mut rest = plan.read.as_slice();
         let mut gone = plan.gone;
-        while !rest.is_empty() || !gone.is_empty() {
+        while !(rest.is_empty() && gone.is_empty() || self.is_closed()) {
             let mut bytes = 0;
             let fits = |file: &&Listed| {
                 bytes += file.size;

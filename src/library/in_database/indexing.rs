@@ -158,7 +158,7 @@ impl Library {
         place.remove(&update.gone)?;
         let (mut batch, mut same) = (FileBatch::default(), Vec::new());
         let mut read_bytes = 0;
-        for (done, file) in (1..).zip(&update.read) {
+        for (done, file) in (1..).zip(&update.read).take_while(|_| !self.is_closed()) {
             if let Some(state) = self.update_file(place, &mut batch, file)? {
                 same.push(state);
             }
@@ -229,6 +229,9 @@ impl Library {
                 }
                 let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
                 let made = store.embedder.embed(EmbeddingInput::Passage, &texts)?;
+                if self.is_closed() {
+                    return Err(EmbedError::Closed);
+                }
                 let vectors: Vec<(i64, Vec<f32>)> = rows.iter().map(|row| row.chunk.key).zip(made).collect();
                 database.ask(|rows| rows.put_vectors(&vectors)).map_err(|error| failed(error.into()))?;
             }

@@ -63,8 +63,11 @@ impl Library {
         database.ask(|rows| rows.create(&tag))?;
         let Some(opened) = database.ask(|rows| rows.open())? else { return Ok(()) };
         let place = Arc::new(InDatabase::new(database.clone(), opened)?);
-        while self.copy_files(&place)? {}
+        while !self.is_closed() && self.copy_files(&place)? {}
         self.copy_vectors(&place)?;
+        if self.is_closed() {
+            return Ok(());
+        }
         database.ask(|rows| rows.set_complete())?;
         // From here on the next look at the folder finds what has changed meanwhile.
         let mut seen = self.lock(&self.seen);
@@ -96,7 +99,7 @@ impl Library {
         let total = files.len() as u32;
         let mut batch = FileBatch::default();
         let mut changed = !gone.is_empty();
-        for (done, (file, path)) in (1..).zip(files.iter().zip(&all)) {
+        for (done, (file, path)) in (1..).zip(files.iter().zip(&all)).take_while(|_| !self.is_closed()) {
             if place.files().get(path).is_some_and(|known| is_same(known, file)) {
                 continue;
             }
@@ -120,7 +123,7 @@ impl Library {
             return Ok(());
         }
         let mut vectors = Vec::with_capacity(BATCH_VECTORS);
-        for (_, key) in snapshot.keys() {
+        for (_, key) in snapshot.keys().take_while(|_| !self.is_closed()) {
             let found = store.vector(key).map_err(LibraryError::Vectors)?;
             vectors.extend(found.map(|vector| (key as i64, vector)));
             if vectors.len() == BATCH_VECTORS {
