@@ -1,14 +1,17 @@
 //! The time limit of a run. The clock is paused while the run waits for a person.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::idle_time::BusyWork;
+
 pub struct Deadline {
     state: Mutex<State>,
     changed: Notify,
+    busy: Arc<BusyWork>,
 }
 
 #[derive(Clone, Copy)]
@@ -17,13 +20,13 @@ struct State {
     paused_since: Option<Instant>,
 }
 
-/// Pauses the deadline until it is dropped.
+/// Pauses the deadline until it is dropped. The work is not busy meanwhile.
 pub struct Pause<'a>(&'a Deadline);
 
 impl Deadline {
-    pub fn new(limit: Duration) -> Self {
+    pub fn new(limit: Duration, busy: Arc<BusyWork>) -> Self {
         let deadline = Instant::now() + limit;
-        Self { state: Mutex::new(State { deadline, paused_since: None }), changed: Notify::new() }
+        Self { state: Mutex::new(State { deadline, paused_since: None }), changed: Notify::new(), busy }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -33,6 +36,7 @@ impl Deadline {
     pub fn pause(&self) -> Pause<'_> {
         self.state().paused_since = Some(Instant::now());
         self.changed.notify_one();
+        self.busy.begin_to_wait();
         Pause(self)
     }
 
@@ -65,6 +69,7 @@ impl Drop for Pause<'_> {
             state.deadline += since.elapsed();
         }
         drop(state);
+        self.0.busy.go_on();
         self.0.changed.notify_one();
     }
 }
@@ -72,12 +77,17 @@ impl Drop for Pause<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::idle_time::IdleTime;
 
     const MINUTE: Duration = Duration::from_secs(60);
 
+    fn deadline_of_a_minute() -> Deadline {
+        Deadline::new(MINUTE, Arc::new(Arc::<IdleTime>::default().begin_work()))
+    }
+
     #[tokio::test(start_paused = true)]
     async fn waiting_for_a_person_pauses_the_deadline() {
-        let deadline = Deadline::new(MINUTE);
+        let deadline = deadline_of_a_minute();
         let started = Instant::now();
         let work = async {
             tokio::time::sleep(MINUTE / 2).await;
@@ -95,7 +105,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn deadline_without_question_is_a_plain_limit() {
-        let (deadline, started) = (Deadline::new(MINUTE), Instant::now());
+        let (deadline, started) = (deadline_of_a_minute(), Instant::now());
         deadline.over().await;
         assert_eq!(started.elapsed(), MINUTE);
     }

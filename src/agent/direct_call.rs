@@ -2,7 +2,6 @@
 //! run is decided, asked about, bounded and recorded in the same way.
 
 use super::calls::{CallRunner, ProposedCall, RepeatCounter};
-use super::deadline::Deadline;
 use super::recorder::{NotRecorded, Recorder};
 use super::run::{RunEnd, Tasks, TurnEnd, end, too_long};
 use crate::domain::DirectCall;
@@ -14,7 +13,7 @@ use crate::provider::CallRequest;
 /// Returns an error if facts cannot be stored; nothing further is then done.
 pub async fn run_direct_call(tasks: &Tasks, recorder: &mut Recorder, call: DirectCall) -> Result<RunEnd, NotRecorded> {
     let DirectCall { tool: name, arguments } = call;
-    let deadline = Deadline::new(tasks.limits.deadline);
+    let deadline = tasks.deadline();
     recorder.start_dialogue(0).await?;
     let tools = (tasks.tools)(recorder.session()).await;
     let request = CallRequest { id: format!("direct_{}", recorder.work_id()), name, arguments: arguments.to_string() };

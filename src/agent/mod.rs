@@ -12,6 +12,7 @@ mod executing;
 mod fallback;
 mod handing_off;
 mod held_back;
+pub mod idle_time;
 mod limits;
 pub mod recorder;
 mod rehearsals;

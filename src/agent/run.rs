@@ -12,6 +12,7 @@ use super::calls::{CallRunner, ProposedCall, RepeatCounter, Stop, StopSignal};
 use super::deadline::Deadline;
 use super::estimate::{SentText, cut_off};
 use super::fallback::{ExchangeContext, Fallback, ModelAttempt};
+use super::idle_time::BusyWork;
 use super::limits::LimitCheck;
 use super::recorder::{NotRecorded, Recorder};
 use super::retrieving::Retrieved;
@@ -52,6 +53,7 @@ pub struct Tasks {
     pub limits: RunLimits,
     pub stop_signal: StopSignal,
     pub untrusted: UntrustedSkills,
+    pub busy: Arc<BusyWork>,
 }
 
 /// Returns the tools for the next exchange of a session, from its home and possibly from other sources such as a
@@ -106,7 +108,7 @@ impl From<NotRecorded> for TurnEnd {
 /// # Errors
 /// Returns an error if facts cannot be stored; nothing further is then done.
 pub async fn run(run: &Run, recorder: &mut Recorder, numbers: Range<u32>) -> Result<RunEnd, NotRecorded> {
-    let deadline = Deadline::new(run.tasks.limits.deadline);
+    let deadline = run.tasks.deadline();
     let ended = tokio::select! {
         ended = run.dialogues(recorder, &deadline, numbers) => ended,
         () = deadline.over() => Err(too_long(run.tasks.limits)),
@@ -120,7 +122,7 @@ pub async fn run(run: &Run, recorder: &mut Recorder, numbers: Range<u32>) -> Res
 /// # Errors
 /// Same as [`run`].
 pub async fn finish_calls(tasks: &Tasks, recorder: &mut Recorder) -> Result<Option<RunEnd>, NotRecorded> {
-    let deadline = Deadline::new(tasks.limits.deadline);
+    let deadline = tasks.deadline();
     let left = ProposedCall::left(recorder.session(), recorder.work_id());
     let tools = (tasks.tools)(recorder.session()).await;
     let calls = CallRunner { listed: tasks.listed().await, ..tasks.calls(&deadline, tools) };
@@ -181,6 +183,10 @@ impl From<Stop> for TurnEnd {
 }
 
 impl Tasks {
+    pub(super) fn deadline(&self) -> Deadline {
+        Deadline::new(self.limits.deadline, self.busy.clone())
+    }
+
     pub(super) fn calls<'a>(&'a self, deadline: &'a Deadline, tools: ToolSet) -> CallRunner<'a> {
         CallRunner {
             tools,

@@ -8,13 +8,13 @@ use tokio::sync::Semaphore;
 
 use super::catalogue::ModelCatalogue;
 use super::embedder::Embedders;
-use super::idle_time::IdleTime;
 use super::local_model::{LocalModel, LocalModelFiles};
 use super::metrics::Metrics;
 use super::models::EMBEDDED;
 use super::projects::MAX_UPLOADS;
 use super::server_settings::ConfigFile;
 use super::traces::Traces;
+use crate::agent::idle_time::IdleTime;
 use crate::config::people::PeopleConfig;
 use crate::config::settings::SettingSource;
 use crate::config::{Config, ConfiguredEndpoint};

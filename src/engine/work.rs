@@ -39,7 +39,6 @@ pub async fn work(
     mut recorder: Recorder,
     WorkTask { begin, stop_signal, chosen }: WorkTask,
 ) -> Result<RunEnd, String> {
-    let _running = tenant.runtime.idle_time.begin_work();
     let config = tenant.runtime.config();
     let tasks = Tasks {
         session_id,
@@ -57,6 +56,7 @@ pub async fn work(
         policy: Arc::new(Policy { mode: chosen.permission_mode, ..config.policy.clone() }),
         limits: config.limits,
         stop_signal: stop_signal.clone(),
+        busy: Arc::new(tenant.runtime.idle_time.begin_work()),
         untrusted: {
             let tenant = tenant.clone();
             Arc::new(move || refresh_before_request(&tenant))
