@@ -50,6 +50,8 @@ struct State {
     last: Mutex<LastBeat>,
     works: AtomicUsize,
     is_draining: AtomicBool,
+    /// Whether it says nothing, although it could, because it must not own homes.
+    is_silent: AtomicBool,
     /// A beat is due now.
     due: Notify,
     leaving: Notify,
@@ -84,6 +86,7 @@ impl Membership {
             last: Mutex::new(LastBeat { id: server.id, sent_at, time }),
             works: AtomicUsize::new(0),
             is_draining: AtomicBool::new(false),
+            is_silent: AtomicBool::new(false),
             due: Notify::new(),
             leaving: Notify::new(),
             has_left: Notify::new(),
@@ -97,7 +100,7 @@ impl Membership {
     /// Returns whether this server may own homes at this moment.
     pub fn standing(&self) -> Standing {
         let standing = *self.state.standing.borrow();
-        if self.state.is_late() { Standing::Fenced } else { standing }
+        if self.state.is_late() || self.state.is_silent() { Standing::Fenced } else { standing }
     }
 
     pub fn follow(&self) -> watch::Receiver<Standing> {
@@ -123,6 +126,11 @@ impl Membership {
     pub fn begin_draining(&self) {
         self.state.is_draining.store(true, Ordering::Relaxed);
         self.state.due.notify_one();
+    }
+
+    /// Gives up the homes and lets the others take them, although the database hears from this server; or says again that it lives.
+    pub fn set_silent(&self, is_silent: bool) {
+        self.state.is_silent.store(is_silent, Ordering::Relaxed);
     }
 
     pub fn is_draining(&self) -> bool {
@@ -154,6 +162,10 @@ impl State {
         self.last().sent_at.elapsed() >= SELF_FENCE
     }
 
+    fn is_silent(&self) -> bool {
+        self.is_silent.load(Ordering::Relaxed)
+    }
+
     fn arrived(&self, beat: LastBeat) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = beat;
         let is_new = self.standing.send_if_modified(|standing| {
@@ -180,6 +192,12 @@ impl State {
     /// Says again and again that this server lives, until it leaves.
     async fn live(self: Arc<Self>, mut row: ServerRow) {
         loop {
+            while self.is_silent() {
+                tokio::select! {
+                    () = tokio::time::sleep(LOOK) => {}
+                    () = self.leaving.notified() => return self.leave(&row).await,
+                }
+            }
             let LastBeat { id, .. } = self.last();
             let sent_at = Instant::now();
             let load = ServerLoad {
@@ -248,7 +266,9 @@ impl State {
     async fn fence_in_time(self: Arc<Self>) {
         loop {
             tokio::time::sleep(LOOK).await;
-            if self.is_late() {
+            if self.is_silent() {
+                self.fence("the accounts could not be read for eight seconds");
+            } else if self.is_late() {
                 self.fence("the database did not hear from this server for eight seconds");
             }
         }

@@ -141,6 +141,11 @@ impl Cluster {
         self.membership.follow()
     }
 
+    /// Gives up the homes, although the database hears from this server; or becomes a member again.
+    pub fn set_silent(&self, is_silent: bool) {
+        self.membership.set_silent(is_silent);
+    }
+
     /// Says how many works are under way here.
     pub fn set_works(&self, works: usize) {
         self.membership.set_works(works);

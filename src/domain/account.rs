@@ -1,5 +1,6 @@
 //! The accounts of a server that several people use: who they are, how they sign in, and who may join.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -189,25 +190,23 @@ impl AccountBook {
     /// # Errors
     /// Returns a sentence that says which account is wrong.
     pub fn check(&self) -> Result<(), String> {
-        let mut seen: [Vec<String>; 2] = Default::default();
+        let mut seen: [HashSet<String>; 2] = Default::default();
         for account in &self.accounts {
             let name = Username::parse(&account.username);
             let name = name.map_err(|error| format!("the account {}: {error}", account.id))?;
             let limits = account.limits.as_ref().map(WrittenLimits::parse).transpose();
             limits.map_err(|error| format!("the account {}: {error}", account.id))?;
             for (seen, mine) in seen.iter_mut().zip([account.id.to_string(), name.key()]) {
-                if seen.contains(&mine) {
-                    return Err(format!("two accounts have the id or the user name {mine}"));
+                if let Some(twice) = seen.replace(mine) {
+                    return Err(format!("two accounts have the id or the user name {twice}"));
                 }
-                seen.push(mine);
             }
         }
-        let mut uids = Vec::new();
+        let mut uids = HashSet::new();
         for uid in self.accounts.iter().filter_map(|account| account.uid) {
-            if !UidRange::is_allowed(uid) || uids.contains(&uid) {
+            if !UidRange::is_allowed(uid) || !uids.insert(uid) {
                 return Err(format!("the uid {uid} belongs to two accounts, or to the system"));
             }
-            uids.push(uid);
         }
         Ok(())
     }

@@ -25,7 +25,9 @@ impl ClusterAccounts {
                 false => Ok(None),
             };
         };
-        Self::of(row).map(Some)
+        // Thousands of accounts take a while.
+        let read = tokio::task::spawn_blocking(move || Self::of(row)).await;
+        read.map_err(|_| DatabaseError::Damaged { what: "accounts.json".to_owned() })?.map(Some)
     }
 
     fn of(AccountsRow { number, pieces }: AccountsRow) -> Result<Self, DatabaseError> {

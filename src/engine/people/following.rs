@@ -18,7 +18,9 @@ use crate::store::DatabaseError;
 const LOOK: Duration = Duration::from_millis(200);
 /// Time without a look after which nobody is let in: an account may have been disabled.
 const STALE: Duration = Duration::from_secs(5);
-/// How long a change waits for the other servers. Whoever has not read it by then has lost the database, and has given up its homes.
+/// Time without a look after which a server gives up its homes: one of them may be of somebody who was disabled.
+const BLIND: Duration = Duration::from_secs(8);
+/// How long a change waits for the other servers. Whoever has not read it by then has given up its homes.
 const PATIENCE: Duration = Duration::from_secs(12);
 /// Pause between two looks at who has read a change.
 const PAUSE: Duration = Duration::from_millis(40);
@@ -57,15 +59,15 @@ impl Followed {
         }
     }
 
-    fn is_current(&self) -> bool {
-        self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed() < STALE
+    fn since_look(&self) -> Duration {
+        self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 }
 
 impl People {
     /// Whether the accounts are known as they are, so that it can be decided who is let in.
     pub fn is_current(&self) -> bool {
-        self.followed.as_ref().is_none_or(Followed::is_current)
+        self.followed.as_ref().is_none_or(|followed| followed.since_look() < STALE)
     }
 
     /// Reads the accounts again and again, as long as anybody needs them.
@@ -76,7 +78,7 @@ impl People {
             loop {
                 tokio::time::sleep(LOOK).await;
                 let Some(people) = people.upgrade() else { return };
-                let looked = people.look().await;
+                let looked = people.look_in_time().await;
                 if let Err(error) = &looked
                     && !had_problem
                 {
@@ -87,11 +89,28 @@ impl People {
         });
     }
 
+    /// Looks at the accounts. While that does not succeed for too long, this server gives up its homes.
+    async fn look_in_time(self: &Arc<Self>) -> Result<(), DatabaseError> {
+        let Some(followed) = &self.followed else { return Ok(()) };
+        let looking = self.look();
+        tokio::pin!(looking);
+        loop {
+            let is_blind = followed.since_look() >= BLIND;
+            followed.cluster.set_silent(is_blind);
+            tokio::select! {
+                looked = &mut looking => return looked,
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+
     /// Reads the accounts if they have changed, closes the homes of those who may not use theirs any more, and says that this server
     /// knows the accounts once that is done.
     pub(super) async fn look(self: &Arc<Self>) -> Result<(), DatabaseError> {
         let Some(followed) = &self.followed else { return Ok(()) };
         let mut number = followed.number.lock().await;
+        // What is read is at least as new.
+        let began = Instant::now();
         if let Some(accounts) = followed.cluster.accounts(*number).await? {
             let before = self.book.send_replace(Arc::new(accounts.book));
             *number = accounts.number;
@@ -101,7 +120,7 @@ impl People {
         if followed.closing.load(Ordering::SeqCst) == 0 {
             followed.cluster.know_accounts(*number).await?;
         }
-        *followed.looked_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *followed.looked_at.lock().unwrap_or_else(PoisonError::into_inner) = began;
         Ok(())
     }
 
