@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -22,6 +23,9 @@ use crate::store::{Home, SharedProjects};
 
 /// Idle time after which a tenant is closed.
 const IDLE: Duration = Duration::from_secs(10 * 60);
+
+/// Maximum number of homes that are being opened at the same time.
+const OPENED_AT_ONCE: usize = 16;
 
 /// Id of a tenant: 1 to 64 of `a-z`, `0-9`, `-` and `_`, so that it is a valid folder name on every system.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +65,10 @@ pub struct TenantRegistry {
     pub(super) active: RwLock<HashSet<TenantId>>,
     /// The projects that people share; absent on a server of one person, and if the homes are in a database.
     sharing: Option<Arc<Sharing>>,
+    /// The homes that are being taken over from servers of a cluster that have ended.
+    pub(super) takeovers: Mutex<HashSet<TenantId>>,
+    /// How many more homes may be opened at the same time: one in a database needs a connection meanwhile.
+    openings: Semaphore,
     /// The limits that admins have set for single people.
     limits: Mutex<HashMap<TenantId, Arc<AdminLimits>>>,
 }
@@ -121,6 +129,8 @@ impl TenantRegistry {
                 slots: Mutex::default(),
                 command_users: RwLock::default(),
                 active: RwLock::default(),
+                takeovers: Mutex::default(),
+                openings: Semaphore::new(OPENED_AT_ONCE),
                 sharing,
                 limits: Mutex::default(),
             }
@@ -169,6 +179,8 @@ impl TenantRegistry {
             } else {
                 state.drop_lost().await;
             }
+            // Never closed.
+            let _turn = registry.openings.acquire().await;
             if let (Some(cluster), Some(key)) = (registry.homes.cluster(), registry.homes.key(&id))
                 && state.home.is_none()
             {

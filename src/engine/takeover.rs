@@ -1,7 +1,8 @@
 //! The homes of a cluster on this server: claimed when somebody asks for them or when their works would stand still, and dropped
 //! as soon as another server may have them.
 
-use std::sync::{Arc, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -16,7 +17,7 @@ use crate::store::{ClusterOverview, DatabaseError, Home, HomeKey, StoreError};
 /// Time between two looks for homes whose owner has ended, with up to a half of it more or less, so that not all servers look at
 /// the same time.
 const LOOK: Duration = Duration::from_secs(2);
-/// Maximum number of homes that are taken over in one look.
+/// Maximum number of homes that are being taken over at the same time.
 const TAKEN_AT_ONCE: usize = 20;
 
 /// Where the home of a tenant is.
@@ -271,7 +272,7 @@ impl TenantRegistry {
         match looked.await {
             Ok(orphans) => {
                 let orphans = orphans.iter().map(TenantId::of_home).filter(|id| self.may_work(id));
-                futures_util::future::join_all(orphans.take(TAKEN_AT_ONCE).map(|id| self.take_over_home(id))).await;
+                orphans.for_each(|id| self.begin_takeover(id));
             }
             Err(error) => tracing::warn!(%error, "could not look whether other servers have ended"),
         }
@@ -283,8 +284,26 @@ impl TenantRegistry {
         known.iter().filter(|id| self.has(id)).filter_map(|id| self.homes.key(id)).collect()
     }
 
-    async fn take_over_home(self: &Arc<Self>, id: TenantId) {
-        match self.open(&id).await {
+    /// Takes a home over in a task of its own, because a large one takes long, unless that is under way or enough others are.
+    fn begin_takeover(self: &Arc<Self>, id: TenantId) {
+        let mut under_way = self.takeovers();
+        if under_way.len() >= TAKEN_AT_ONCE || !under_way.insert(id.clone()) {
+            return;
+        }
+        let registry = self.clone();
+        tokio::spawn(async move {
+            registry.take_over_home(&id).await;
+            registry.takeovers().remove(&id);
+        });
+    }
+
+    /// Returns the homes that are being taken over.
+    fn takeovers(&self) -> MutexGuard<'_, HashSet<TenantId>> {
+        self.takeovers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn take_over_home(self: &Arc<Self>, id: &TenantId) {
+        match self.open(id).await {
             Ok(_) => tracing::warn!(tenant = %id, "took over a home with works under way"),
             // Another server was faster.
             Err(EngineError::Store(StoreError::Database(DatabaseError::OwnedElsewhere))) => {}

@@ -14,8 +14,8 @@ const SERVERS: &str = "SELECT server_id, address, version, load, draining, dead,
     WHERE NOT dead OR alive_until > clock_timestamp() - interval '1 day' OR home_id IS NOT NULL GROUP BY server_id \
     ORDER BY dead, address, server_id LIMIT 200";
 const HOMES: &str = "SELECT h.home_id, s.address, s.dead, h.fence, h.last_no, \
-    (SELECT count(DISTINCT session_id) FROM facts f WHERE f.home_id = h.home_id), count(*) OVER () \
-    FROM homes h LEFT JOIN servers s ON s.server_id = h.owner ORDER BY 6 DESC, h.home_id LIMIT $1";
+    coalesce(f.sessions, 0), count(*) OVER () FROM homes h LEFT JOIN servers s ON s.server_id = h.owner LEFT JOIN (SELECT home_id, \
+    count(DISTINCT session_id) AS sessions FROM facts GROUP BY home_id) f USING (home_id) ORDER BY 6 DESC, h.home_id LIMIT $1";
 
 /// The servers and homes of a cluster, at one moment.
 #[derive(Clone, Debug)]

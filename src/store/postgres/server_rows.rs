@@ -48,9 +48,10 @@ const OWNER: &str = "SELECT h.owner, h.fence, s.address FROM homes h LEFT JOIN s
 const OWNERS: &str = "SELECT h.home_id, h.owner, h.fence, s.address FROM homes h JOIN servers s ON s.server_id = h.owner AND NOT s.dead \
     WHERE h.home_id = ANY($1)";
 /// Homes with works under way, whose owner is dead or has given them up, or is this server, which has then lost the database for a
-/// while. Facts are there as long as a work has not settled.
+/// while. Facts are there as long as a work has not settled. In random order, so that those that cannot be opened hold up no others.
 const ORPHANS: &str = "SELECT account FROM homes WHERE format <= $1 AND (owner IS NULL OR owner = $3 OR NOT EXISTS (SELECT FROM servers WHERE server_id \
-    = owner AND NOT dead)) AND EXISTS (SELECT FROM facts WHERE facts.home_id = homes.home_id) AND home_id <> ALL($4) LIMIT $2";
+    = owner AND NOT dead)) AND EXISTS (SELECT FROM facts WHERE facts.home_id = homes.home_id) AND home_id <> ALL($4) \
+    ORDER BY random() LIMIT $2";
 
 /// What a server says of itself when it joins.
 #[derive(Clone, Debug)]
