@@ -116,9 +116,9 @@ fn database_lines(findings: &mut Findings, checkup: &Checkup, loss: LossPolicy) 
     match (&checkup.vector, &checkup.available_vector) {
         (Some(version), _) => findings.note(format!("pgvector   {version}")),
         (None, Some(version)) => {
-            findings.note(format!("pgvector   {version} could be installed; nothing needs it yet"))
+            findings.note(format!("pgvector   {version} could be installed; only libraries in the database need it"))
         }
-        (None, None) => findings.note("pgvector   is not there; nothing needs it yet".to_owned()),
+        (None, None) => findings.note("pgvector   is not there; only libraries in the database need it".to_owned()),
     }
 }
 

@@ -110,6 +110,14 @@ pub enum DatabaseError {
          database as a superuser"
     )]
     NoVectors,
+    #[error(
+        "the database has pgvector {found}, and 0.8 is needed: install a newer one and run `ALTER EXTENSION vector UPDATE` in the database"
+    )]
+    OldVectors { found: String },
+    #[error(
+        "pgvector indexes vectors of at most {most} numbers, and those of this embedding model have {found}; choose another model"
+    )]
+    LongVectors { found: u32, most: u32 },
     #[error("the database has damaged data ({what}); restore it from a backup")]
     Damaged { what: String },
     /// A row with the same key is stored already, perhaps by an attempt whose answer was lost.
@@ -149,6 +157,8 @@ impl DatabaseError {
             Self::CacheIsHome { .. } => "cache_is_a_home",
             Self::CacheGone => "cache_gone",
             Self::NoVectors => "database_without_pgvector",
+            Self::OldVectors { .. } => "database_old_pgvector",
+            Self::LongVectors { .. } => "database_long_vectors",
             Self::Damaged { .. } => "database_damaged",
             Self::AlreadyThere | Self::Failed { .. } => "database_failed",
         }

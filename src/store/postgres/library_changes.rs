@@ -13,6 +13,8 @@ use crate::domain::library_rows::{ChunkId, ChunkRow, LibraryFile};
 
 /// Chunks that one statement adds.
 const ADDED: usize = 500;
+/// The most numbers of a `halfvec` that pgvector's HNSW indexes.
+const MAX_DIMENSION: u32 = 4000;
 
 const LOCK: &str = "SELECT library_id, model FROM libraries WHERE home_id = $1 AND name = $2 AND fence = $3 FOR UPDATE";
 const CREATE: &str = "INSERT INTO libraries (home_id, name, tag, fence) SELECT home_id, $4, $5, fence FROM homes WHERE home_id = $1 AND \
@@ -92,15 +94,32 @@ impl Tables {
 }
 
 /// # Errors
-/// Returns [`DatabaseError::NoVectors`] if pgvector is neither in the database nor can be put there.
-pub(super) async fn vectors_are_possible(client: &Client) -> Result<(), DatabaseError> {
-    let find = "SELECT FROM pg_extension WHERE extname = 'vector'";
-    let found = client.query_typed_opt(find, &[]).await.map_err(DatabaseError::doing("looking for pgvector"))?;
-    if found.is_none() {
-        let made = client.batch_execute("CREATE EXTENSION IF NOT EXISTS vector").await;
-        made.map_err(|error| if error.code().is_some() { DatabaseError::NoVectors } else { doing(error) })?;
+/// Returns [`DatabaseError::NoVectors`] if pgvector is neither in the database nor can be put there, and other errors if it is too old
+/// or has no index for vectors of so many numbers.
+pub(super) async fn vectors_are_possible(client: &Client, dimension: u32) -> Result<(), DatabaseError> {
+    if dimension > MAX_DIMENSION {
+        return Err(DatabaseError::LongVectors { found: dimension, most: MAX_DIMENSION });
     }
-    Ok(())
+    let find = "SELECT extversion FROM pg_extension WHERE extname = 'vector'";
+    let look = || async {
+        let found = client.query_typed_opt(find, &[]).await.map_err(DatabaseError::doing("looking for pgvector"))?;
+        Ok::<_, DatabaseError>(found.map(|row| row.get::<_, String>(0)))
+    };
+    let found = match look().await? {
+        Some(found) => found,
+        None => {
+            let made = client.batch_execute("CREATE EXTENSION IF NOT EXISTS vector").await;
+            made.map_err(|error| if error.code().is_some() { DatabaseError::NoVectors } else { doing(error) })?;
+            look().await?.ok_or(DatabaseError::NoVectors)?
+        }
+    };
+    if version(&found) < (0, 8) { Err(DatabaseError::OldVectors { found }) } else { Ok(()) }
+}
+
+/// Returns the first two numbers of a version.
+fn version(text: &str) -> (u32, u32) {
+    let mut numbers = text.split('.').map(|part| part.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
 fn doing(error: tokio_postgres::Error) -> DatabaseError {

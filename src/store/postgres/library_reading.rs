@@ -155,11 +155,16 @@ impl LibraryReading {
 
     /// Returns the next chunks after this one that have no vector, at most `count`.
     pub async fn without_vector(&self, after: ChunkId, count: i64) -> Result<Vec<FetchedRow>, DatabaseError> {
+        // Of the files that lack some: reading all chunks of a large library takes minutes.
         let find = format!(
-            "SELECT {COLUMNS}, NULL::float8 FROM {} AS c WHERE c.chunk_id > $1 AND NOT EXISTS (SELECT FROM {} AS v WHERE v.key = c.key) ORDER \
-             BY c.chunk_id LIMIT $2",
-            self.tables.chunks(),
-            self.tables.vectors()
+            "SELECT {COLUMNS}, NULL::float8 FROM (SELECT file_no FROM {files} WHERE embedded < chunks AND file_no >= $1 >> {bits} ORDER BY \
+             file_no LIMIT 16) AS f CROSS JOIN LATERAL (SELECT * FROM {chunks} AS c WHERE c.chunk_id > $1 AND c.chunk_id >= f.file_no << {bits} \
+             AND c.chunk_id < f.file_no + 1 << {bits} AND NOT EXISTS (SELECT FROM {vectors} AS v WHERE v.key = c.key) ORDER BY c.chunk_id \
+             LIMIT $2) AS c ORDER BY c.chunk_id LIMIT $2",
+            files = self.tables.files(),
+            chunks = self.tables.chunks(),
+            vectors = self.tables.vectors(),
+            bits = ChunkId::PLACE_BITS
         );
         let values: [Value<'_>; 2] = [(&after.0, Type::INT8), (&count, Type::INT8)];
         let found = answered(self.client.query_typed(&find, &values), DOING).await?;

@@ -109,10 +109,10 @@ impl LibraryRows {
     /// Prepares for vectors of a model, and removes those of another one.
     ///
     /// # Errors
-    /// Returns [`DatabaseError::NoVectors`] if the database has no pgvector.
+    /// Returns [`DatabaseError::NoVectors`] if the database has no pgvector, and other errors if it cannot index these vectors.
     pub async fn use_model(&self, model: &LibraryModel) -> Result<(), DatabaseError> {
         let client = self.reader().await?;
-        vectors_are_possible(&client).await?;
+        vectors_are_possible(&client, model.dimension).await?;
         self.keep(client);
         self.write(Change::Model(model)).await
     }
