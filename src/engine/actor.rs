@@ -340,9 +340,11 @@ impl Actor {
             _ => self.tenant.is_lost(),
         };
         let goes_on = self.ledger.session.waiting().is_some() || is_cut_off && self.goes_on_elsewhere();
-        if self.suspending && goes_on {
+        // Whoever lost the home is told of the end by its next owner, also before this actor is closed.
+        if goes_on && (self.suspending || self.tenant.is_lost() && self.goes_on_elsewhere()) {
             // The journal holds everything; the next start, or another server, continues from there.
             self.tenant.runs.ended(&self.ledger.id);
+            self.queue_paused |= self.tenant.is_lost();
             return;
         }
         let outcome = match ended {
