@@ -21,7 +21,7 @@ pub struct DbArguments {
 
 #[derive(Subcommand)]
 enum DbCommand {
-    /// Make the tables, or bring those of an older version up to date. Stop all servers of the database first.
+    /// Make the tables, or bring those of an older version up to date. Servers of the version before go on (docs/cluster.md).
     Migrate,
     /// Say whether the database can be used, and why not. Changes nothing.
     Status,
@@ -93,7 +93,7 @@ async fn migrate(config: &DatabaseConfig) -> Result<(), DatabaseError> {
     for migration in &applied {
         say!("applied    {} {}", migration.version, migration.name);
     }
-    say!("schema     version {}", latest_version());
+    say_schema(database.schema().await?);
     Ok(())
 }
 
@@ -106,11 +106,17 @@ async fn status(config: &DatabaseConfig) -> Result<(), DatabaseError> {
         say!("warning    {setting}: a crash of the database can lose what was said to be stored (accept_loss)");
     }
     let state = database.schema().await?;
-    let version = match state {
-        SchemaState::Empty => 0,
-        SchemaState::Version(version) => version,
-    };
-    say!("schema     version {version} of {}", latest_version());
-    state.require_latest()?;
+    say_schema(state);
+    state.require_migrated()?;
     database.require_complete_homes().await
+}
+
+fn say_schema(state: SchemaState) {
+    let (found, known) = (state.version(), latest_version());
+    match state.is_newer() {
+        false => say!("schema     version {found} of {known}"),
+        true => say!(
+            "schema     version {found}, which a newer miniclaw made; this one knows version {known} and works with it"
+        ),
+    }
 }

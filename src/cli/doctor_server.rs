@@ -8,7 +8,7 @@ use crate::api::Tls;
 use crate::clock;
 use crate::config::{Config, DatabaseConfig};
 use crate::sandbox::{OwnProcess, open_as_many_files_as_allowed};
-use crate::store::{Checkup, Database, DatabaseError, DiskSpace, LossPolicy, SchemaState, latest_version};
+use crate::store::{Checkup, Database, DatabaseError, DiskSpace, LossPolicy, latest_version};
 
 /// Below this, a server runs out of room soon: for one model's answers not, but for a backup or a project.
 const FEW_BYTES: u64 = 1 << 30;
@@ -75,12 +75,12 @@ async fn looked_at(config: &DatabaseConfig) -> Result<Checkup, DatabaseError> {
 fn database_lines(findings: &mut Findings, checkup: &Checkup, loss: LossPolicy) {
     let commit = checkup.commit.as_secs_f64() * 1e3;
     findings.note(format!("database   PostgreSQL {}; a commit takes {commit:.1} ms", checkup.info.version));
-    let (found, needed) = match checkup.schema {
-        SchemaState::Empty => (0, latest_version()),
-        SchemaState::Version(version) => (version, latest_version()),
-    };
-    if found != needed {
+    let (found, needed) = (checkup.schema.version(), latest_version());
+    if found < needed {
         findings.problem(format!("its tables have version {found} of {needed}; run `miniclaw db migrate`"));
+    }
+    if found > needed {
+        findings.note(format!("tables     version {found}, which a newer miniclaw made; this one works with it"));
     }
     if let Some(setting) = &checkup.info.not_durable {
         findings
@@ -161,7 +161,7 @@ fn limit_lines(findings: &mut Findings, files: Option<u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::DatabaseInfo;
+    use crate::store::{DatabaseInfo, SchemaState};
 
     fn good() -> Checkup {
         Checkup {

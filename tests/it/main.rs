@@ -148,6 +148,7 @@ mod resume;
 mod retrieval;
 mod runs_later;
 mod sandbox;
+mod rolling_update;
 mod sessions;
 mod settings;
 mod sign_in;

@@ -84,13 +84,13 @@ async fn postgres_tables_are_made_by_migrate_only() {
         (
             0,
             "applied    1 homes\napplied    2 commits\napplied    3 servers\napplied    4 people\n\
-             applied    5 accounts\napplied    6 libraries\nschema     version 6\n"
+             applied    5 accounts\napplied    6 libraries\nschema     version 6 of 6\n"
         ),
         "{}",
         made.err
     );
     let again = db(&world, "migrate").await;
-    assert_eq!((again.code, again.out.as_str()), (0, "schema     version 6\n"), "{}", again.err);
+    assert_eq!((again.code, again.out.as_str()), (0, "schema     version 6 of 6\n"), "{}", again.err);
     let after = db(&world, "status").await;
     assert!(after.code == 0 && after.out.contains("schema     version 6 of 6"), "{}{}", after.out, after.err);
     assert!(after.out.contains("database   miniclaw@127.0.0.1:") && after.out.contains("PostgreSQL "), "{}", after.out);

@@ -41,7 +41,7 @@ impl Database {
     pub async fn checkup(self, policy: LossPolicy) -> Result<Checkup, DatabaseError> {
         let info = self.inspect(policy).await?;
         let schema = self.schema().await?;
-        if schema.require_latest().is_ok() {
+        if schema.require_migrated().is_ok() {
             self.require_complete_homes().await?;
         }
         let client = self.into_client();

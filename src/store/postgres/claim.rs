@@ -79,7 +79,7 @@ impl FoundHome {
     async fn find_row(of: &HomeDatabase, (home, account): (Uuid, Option<&str>)) -> Result<Self, DatabaseError> {
         let database = Database::connect(&of.address).await?;
         database.inspect(of.loss).await?;
-        database.schema().await?.require_latest()?;
+        database.schema().await?.require_migrated()?;
         let client = database.into_client();
         let doing = "looking at the home";
         let make = "INSERT INTO homes (home_id, account) VALUES ($1, $2) ON CONFLICT DO NOTHING";

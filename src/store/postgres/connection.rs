@@ -81,7 +81,7 @@ impl Database {
     /// Returns which tables the database has.
     ///
     /// # Errors
-    /// Returns an error if they are not those of this program, or of a newer one.
+    /// Returns an error if they are not those of this program, or are of a newer one and this one cannot use them.
     pub async fn schema(&self) -> Result<SchemaState, DatabaseError> {
         self.limited(schema::state(&self.client)).await
     }

@@ -42,8 +42,8 @@ pub enum DatabaseError {
     )]
     Older { found: u32, needed: u32 },
     #[error(
-        "a newer miniclaw made the tables of the database: they have version {found} and this miniclaw knows {known}. Update \
-         miniclaw"
+        "a newer miniclaw made the tables of the database, and this one cannot use them: they have version {found} and this miniclaw \
+         knows {known}. Update miniclaw"
     )]
     Newer { found: u32, known: u32 },
     #[error(
@@ -62,6 +62,10 @@ pub enum DatabaseError {
     NotAllowed { reason: String },
     #[error("another `miniclaw db migrate` is under way; try again when it has ended")]
     MigrationUnderWay,
+    #[error(
+        "the tables were not migrated, because something uses them for long, such as an export or a backup; try again when it has ended"
+    )]
+    TablesInUse,
     #[error("the connection to PostgreSQL was lost: {reason}. Nothing is confirmed until it is back; try again then")]
     Interrupted { reason: String },
     /// This start of the server does not own the home any more.
@@ -145,6 +149,7 @@ impl DatabaseError {
             Self::NotDurable { .. } => "database_not_durable",
             Self::NotAllowed { .. } => "database_not_allowed",
             Self::MigrationUnderWay => "database_migrating",
+            Self::TablesInUse => "database_in_use",
             Self::Interrupted { .. } => "database_interrupted",
             Self::Fenced => "fenced",
             Self::OwnedElsewhere => "home_moving",

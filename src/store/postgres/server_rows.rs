@@ -330,7 +330,7 @@ fn time_of(row: &tokio_postgres::Row) -> Duration {
 
 async fn connected(address: &DatabaseAddress) -> Result<Client, DatabaseError> {
     let database = limited(Database::connect(address)).await?;
-    limited(async { database.schema().await?.require_latest() }).await?;
+    limited(async { database.schema().await?.require_migrated() }).await?;
     Ok(database.into_client())
 }
 

@@ -26,7 +26,7 @@ impl StoredHome {
     /// Returns why the database cannot be used.
     pub async fn open(address: &DatabaseAddress, key: &HomeKey) -> Result<Self, DatabaseError> {
         let database = Database::connect(address).await?;
-        database.schema().await?.require_latest()?;
+        database.schema().await?.require_migrated()?;
         let client = database.into_client();
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         answered(client.batch_execute(begin), "reading the home").await?;
