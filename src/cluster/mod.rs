@@ -9,6 +9,7 @@ mod probe;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,8 +21,8 @@ use uuid::Uuid;
 
 use crate::config::{ClusterConfig, DatabaseConfig};
 use crate::store::{
-    CacheUse, Claimant, ClusterAccounts, ClusterOverview, ClusterRows, DatabaseError, HomeDatabase, HomeKey,
-    HomeOwnerRow, Replica, ServerContact, StoreError,
+    CacheUse, Claimant, ClusterAccounts, ClusterOverview, ClusterRows, DatabaseError, DatabaseFigures, HomeDatabase,
+    HomeKey, HomeOwnerRow, Replica, ServerContact, StoreError,
 };
 
 use membership::Membership;
@@ -47,6 +48,8 @@ pub struct Cluster {
     /// The same, for the accounts, which must not wait for anything else.
     account_rows: tokio::sync::Mutex<Option<Connected>>,
     owners: Mutex<HashMap<HomeKey, KnownOwner>>,
+    /// The number of servers that live, as this one saw last.
+    living: AtomicUsize,
     /// Homes whose copies could not be made here, and when that was.
     unopened: Mutex<HashMap<HomeKey, Instant>>,
     /// Held while it is looked up who owns a home.
@@ -106,6 +109,7 @@ impl Cluster {
             rows: tokio::sync::Mutex::default(),
             account_rows: tokio::sync::Mutex::default(),
             owners: Mutex::default(),
+            living: AtomicUsize::new(0),
             unopened: Mutex::default(),
             looking: tokio::sync::Mutex::default(),
             contact: OnceLock::new(),
@@ -127,6 +131,7 @@ impl Cluster {
         let _ = self.contact.set(contact);
     }
 
+    /// Returns how commands reach this server, once that is known.
     pub fn contact(&self) -> Option<ServerContact> {
         self.contact.get().cloned()
     }
@@ -291,6 +296,29 @@ impl Cluster {
             }
         }
         Ok(())
+    }
+
+    /// Counts the servers that live.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn count_living(&self) -> Result<(), DatabaseError> {
+        let living = self.with_rows(|rows| rows.count_living().boxed()).await?;
+        self.living.store(living, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Returns the number of servers that live, with this one, as it was counted last; 0 while this one has lost the database.
+    pub fn living(&self) -> usize {
+        match self.standing() {
+            Standing::Member(_) => self.living.load(Ordering::Relaxed),
+            Standing::Fenced => 0,
+        }
+    }
+
+    /// Returns what this process has done with the database of the homes.
+    pub fn database_figures(&self) -> DatabaseFigures {
+        self.database.connections.figures()
     }
 
     /// Returns homes that have works under way and no server that lives, without those that are open here.

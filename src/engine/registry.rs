@@ -19,7 +19,7 @@ use super::tenant::{Tenant, TenantHome};
 use super::{Engine, EngineError, blocking};
 use crate::agent::AdminLimits;
 use crate::domain::{AccountId, Root, UsageLimits};
-use crate::store::{Home, SharedProjects};
+use crate::store::{DatabaseFigures, Home, SharedProjects};
 
 /// Idle time after which a tenant is closed.
 const IDLE: Duration = Duration::from_secs(10 * 60);
@@ -273,13 +273,25 @@ impl TenantRegistry {
         }
     }
 
-    /// Returns the state of the server, for monitoring.
+    fn database_figures(&self) -> Option<DatabaseFigures> {
+        match &self.homes {
+            Homes::Single(home) | Homes::Each { server: home, .. } => home.database_figures(),
+            Homes::Cluster(cluster, _) => Some(cluster.database_figures()),
+        }
+    }
+
+    /// Returns the state of the server, for monitoring. It waits for nothing that holds a home or an index, and not for the database.
     ///
     /// # Errors
     /// Returns an error if the server is stopping.
     pub async fn snapshot(&self) -> Result<Snapshot, EngineError> {
         let engines = self.in_memory();
-        let mut now = Snapshot { homes: engines.len(), ..Snapshot::default() };
+        let mut now = Snapshot {
+            homes: engines.len(),
+            database: self.database_figures(),
+            cluster: self.cluster_figures(),
+            ..Snapshot::default()
+        };
         for engine in &engines {
             let tenant = engine.tenant();
             now.works += tenant.runs.list().len();
@@ -290,9 +302,9 @@ impl TenantRegistry {
             let mut sizes = [Root::Memory, Root::Knowledge].map(|root| IndexSize::of(&root));
             for tenant in engines.iter().map(|engine| engine.tenant()) {
                 for (size, library) in sizes.iter_mut().zip([&tenant.memory, &tenant.knowledge]) {
-                    let overview = library.overview();
-                    size.files += overview.files.len();
-                    size.bytes += overview.bytes_on_disk;
+                    let of_library = library.size();
+                    size.files += of_library.files;
+                    size.bytes += of_library.bytes;
                 }
             }
             Ok(sizes)

@@ -8,6 +8,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::homes::{Homes, opened_for_person, opened_for_server};
+use super::metrics::ClusterFigures;
 use super::registry::{OpenTenant, SlotState};
 use super::{EngineError, TenantId, TenantRegistry, blocking};
 use crate::clock;
@@ -267,6 +268,9 @@ impl TenantRegistry {
             cluster.declare_dead().await?;
             // What passes through to an owner that has lost the home ends.
             cluster.look_up_known_owners().await?;
+            if self.runtime().metrics.is_some() {
+                cluster.count_living().await?;
+            }
             cluster.orphans(&self.open_homes()).await
         };
         match looked.await {
@@ -276,6 +280,12 @@ impl TenantRegistry {
             }
             Err(error) => tracing::warn!(%error, "could not look whether other servers have ended"),
         }
+    }
+
+    /// Returns the state of the cluster as this server sees it; `None` if it is in none.
+    pub(super) fn cluster_figures(&self) -> Option<ClusterFigures> {
+        let cluster = self.homes.cluster()?;
+        Some(ClusterFigures { homes: self.open_homes().len(), servers: cluster.living() })
     }
 
     /// Returns the homes that are open here.

@@ -26,6 +26,7 @@ pub mod stored;
 mod tests;
 pub mod vault;
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,7 @@ use embedding::Store;
 pub use in_database::SearchedIn;
 pub use in_database::copying::DatabaseCopy;
 use in_database::{InDatabase, Placement};
-pub use overview::{FileChunk, Overview};
+pub use overview::{FileChunk, LibrarySize, Overview};
 use pieces::Pieces;
 pub use project_files::IndexCounts;
 
@@ -159,6 +160,8 @@ pub struct Library {
     seen: Mutex<FolderState>,
     /// Opened by the first scan of the folder.
     index: Mutex<Option<FolderIndex>>,
+    /// The number of files in it, for whoever must not wait for its lock.
+    indexed_files: AtomicUsize,
     /// Where the index is. Only the lock of `background` is taken while this one is held.
     placement: Mutex<Placement>,
     view: RwLock<Arc<View>>,
@@ -234,6 +237,7 @@ impl Library {
             late_limit: MAX_CHUNKS,
             analyser: Analyser::default(),
             index: Mutex::default(),
+            indexed_files: AtomicUsize::new(0),
             placement: Mutex::default(),
             view: RwLock::default(),
             store: Mutex::default(),

@@ -1,6 +1,7 @@
 //! What a library has, for display: its files with their chunks, and what it is doing.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::{IndexProgress, Library, LibraryError, SearchedIn};
 use crate::domain::EmbedError;
@@ -29,7 +30,24 @@ pub struct Overview {
     pub searched_in: SearchedIn,
 }
 
+/// How large an index is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LibrarySize {
+    pub files: usize,
+    /// On this machine.
+    pub bytes: u64,
+}
+
 impl Library {
+    /// Returns the size of the index as of its last change. It waits neither for a change under way nor for the database.
+    pub fn size(&self) -> LibrarySize {
+        let files = match &self.view().database {
+            Some(place) => place.file_count(),
+            None => self.indexed_files.load(Ordering::Relaxed),
+        };
+        LibrarySize { files, bytes: self.home.caches().size(&self.cache_prefix()) }
+    }
+
     /// Returns the chunks of a file in order.
     ///
     /// # Errors

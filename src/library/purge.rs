@@ -2,14 +2,24 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError, RwLock};
 
 use super::conversations::remove;
 use super::embedding::Store;
-use super::{Library, LibraryError};
+use super::pieces::Pieces;
+use super::{FolderState, Library, LibraryError};
 use crate::domain::SessionId;
-use crate::retrieval::{IndexSnapshot, Vectors};
+use crate::retrieval::{FolderIndex, IndexSnapshot, Vectors};
 use crate::store::StoreError;
+
+/// The locks of an index that is being dropped.
+pub(super) struct ForgottenIndex<'a> {
+    _seen: MutexGuard<'a, FolderState>,
+    _index: MutexGuard<'a, Option<FolderIndex>>,
+    _store: MutexGuard<'a, Option<Arc<Store>>>,
+    _pieces: MutexGuard<'a, Pieces>,
+}
 
 impl Library {
     /// Removes a conversation from the index and the caches of vectors, so that no byte of it is left in their files. If that
@@ -89,19 +99,26 @@ impl Library {
         Ok(())
     }
 
+    /// Forgets the index and its vectors in memory; the next search opens or builds them. What it returns is held until the files are
+    /// removed, so that no vectors that are being made bring them back.
+    pub(super) fn forget_index(&self) -> ForgottenIndex<'_> {
+        let mut seen = self.lock(&self.seen);
+        let mut index = self.lock(&self.index);
+        let (mut store, mut pieces) = (self.lock(&self.store), self.lock(&self.pieces));
+        seen.indexed = false;
+        (*index, *store) = (None, None);
+        self.indexed_files.store(0, Ordering::Relaxed);
+        pieces.forget();
+        *self.lock(&self.heads) = Arc::default();
+        ForgottenIndex { _seen: seen, _index: index, _store: store, _pieces: pieces }
+    }
+
     /// Drops the index and its vectors, also on disk. The next search builds them anew.
     ///
     /// # Errors
     /// Returns an error if its files cannot be removed.
     pub fn clear(&self) -> Result<(), StoreError> {
-        let mut seen = self.lock(&self.seen);
-        let mut index = self.lock(&self.index);
-        // Held until the files are removed, so that no vectors that are being made bring them back.
-        let (mut store, mut pieces) = (self.lock(&self.store), self.lock(&self.pieces));
-        seen.indexed = false;
-        (*index, *store) = (None, None);
-        pieces.forget();
-        *self.lock(&self.heads) = Arc::default();
+        let _held = self.forget_index();
         self.show(None, None);
         let (caches, name) = (self.home.caches(), self.cache_prefix());
         // A merge that is being stopped may still write into the folder.

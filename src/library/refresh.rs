@@ -1,6 +1,7 @@
 //! Keeps the index in sync with the folder.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::background::Task;
 use super::conversations::ConversationHeads;
@@ -203,6 +204,7 @@ impl Library {
     /// Makes the index's last commit visible to searches.
     pub(super) fn publish(&self, index: &FolderIndex) -> Result<(), LibraryError> {
         let snapshot = Arc::new(index.snapshot()?);
+        self.indexed_files.store(index.files().count(), Ordering::Relaxed);
         if matches!(self.root(), Some(Root::Project(_))) {
             self.count(index);
         }

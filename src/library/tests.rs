@@ -75,6 +75,24 @@ fn project_is_searched_where_its_folder_lies() {
 }
 
 #[test]
+fn size_is_known_while_the_index_is_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = library(folder.path(), usize::MAX);
+    std::fs::write(folder.path().join("knowledge/birds.md"), "Penguins swim.").unwrap();
+    assert_eq!(library.size().files, 0, "nobody has searched yet");
+    assert_eq!(answers(&library, "penguins"), ["Penguins swim."]);
+    // What builds an index, looks for it in the database, or drops it holds these.
+    let _seen = library.lock(&library.seen);
+    let _index = library.lock(&library.index);
+    let _placement = library.lock(&library.placement);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let asked = library.clone();
+    std::thread::spawn(move || sender.send(asked.size()));
+    let size = receiver.recv_timeout(Duration::from_secs(60)).expect("it waits for nobody");
+    assert!(size.files == 1 && size.bytes > 0, "{size:?}");
+}
+
+#[test]
 fn failed_scan_is_not_treated_as_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let library = library(folder.path(), usize::MAX);

@@ -134,8 +134,8 @@ pub use person_move::{MoveFromAccount, MoveToAccount, ServerText, complete_move}
 pub use pictures::picture_hash;
 pub use postgres::{
     AppliedMigration, BadAddress, Beat, Checkup, Claimant, ClusterOverview, ClusterRows, Database, DatabaseAddress,
-    DatabaseError, DatabaseInfo, DatabaseLogin, HomeDatabase, HomeKey, HomeOverview, HomeOwnerRow, Joined,
-    LibraryModel, LibraryReading, LibraryRows, LossPolicy, NewServer, OpenedLibrary, OtherServer, SchemaState,
+    DatabaseError, DatabaseFigures, DatabaseInfo, DatabaseLogin, HomeDatabase, HomeKey, HomeOverview, HomeOwnerRow,
+    Joined, LibraryModel, LibraryReading, LibraryRows, LossPolicy, NewServer, OpenedLibrary, OtherServer, SchemaState,
     ServerLoad, ServerOverview, ServerRow, ServerState, latest_version,
 };
 pub use project_folder::FolderChange;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use crate::cluster_world::{Client, Cluster, Network};
 use crate::people::{admin, get, joined, world_with};
 use crate::script::{always, call, calls, says, script, steps};
-use crate::world::{CONFIG, Server, World};
+use crate::world::{CONFIG, Server, World, eventually};
 
 const TOKEN: &str = "a-long-random-word-0123456789";
 
@@ -130,4 +131,42 @@ async fn of_several_people_only_admins_see_figures() {
     for name in ["ada", "ben", &ada.id, &ben.id] {
         assert!(!text.to_lowercase().contains(name), "{name} is in {text}");
     }
+}
+
+#[tokio::test]
+async fn figures_of_a_cluster_are_counted() {
+    let config = format!("metrics: true\n{CONFIG}");
+    let cluster = Cluster::new(2, (config.as_str(), Network::Direct), |_| script([always(says(["Fine."]))]));
+    let Some(cluster) = cluster.await else { return };
+    let (first, second) = (cluster.serve(0).await, cluster.serve(1).await);
+    let mut client = Client::default();
+    client.say(&[&first], "one").await;
+    client.read_to_the_end(&[&first]).await;
+    client.say(&[&second], "over the other server").await;
+    client.read_to_the_end(&[&second]).await;
+    let value = |found: &BTreeMap<String, f64>, name: &str| *found.get(name).unwrap_or_else(|| panic!("no {name}"));
+    let alive = "miniclaw_cluster_servers_alive";
+    eventually("both see each other", async || {
+        value(&scraped(&first).await, alive) == 2.0 && value(&scraped(&second).await, alive) == 2.0
+    })
+    .await;
+    let (owner, other) = (scraped(&first).await, scraped(&second).await);
+    for (name, of_owner, of_other) in [
+        ("miniclaw_cluster_homes_owned", 1.0, 0.0),
+        ("miniclaw_database_claims_total", 1.0, 0.0),
+        ("miniclaw_database_takeovers_total", 0.0, 0.0),
+        ("miniclaw_database_fenced_writes_total", 0.0, 0.0),
+    ] {
+        assert_eq!((value(&owner, name), value(&other, name)), (of_owner, of_other), "{name}");
+    }
+    assert!(value(&owner, "miniclaw_database_writes_total") > 4.0);
+    assert!(value(&owner, "miniclaw_database_write_seconds_total") > 0.0);
+    assert!(value(&other, "miniclaw_forwarded_requests_total{outcome=\"answered\"}") >= 2.0);
+    assert!(value(&owner, "miniclaw_fact_commit_seconds_count{store=\"postgres\"}") >= 4.0);
+    // Killed, not stopped: its home is taken over.
+    drop(first);
+    eventually("the home is there", async || second.get("/api/sessions/s/history").await.status() == 200).await;
+    let taken = scraped(&second).await;
+    assert_eq!(value(&taken, "miniclaw_database_takeovers_total"), 1.0);
+    assert_eq!(value(&taken, "miniclaw_cluster_homes_owned"), 1.0);
 }

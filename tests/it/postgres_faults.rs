@@ -188,3 +188,39 @@ async fn postgres_pieces_nobody_needs_are_dropped() {
     let missing = "SELECT count(*) FROM files, unnest(pieces) AS piece WHERE NOT EXISTS (SELECT FROM pieces WHERE sha256 = piece)";
     assert_eq!(database.number(missing).await, 0);
 }
+
+#[tokio::test]
+async fn postgres_writes_that_wait_for_a_lock_keep_no_connections() {
+    let world = World::new(script([always(says(["Yes."]))])).await;
+    let Some((database, world)) = kept(world).await else { return };
+    let server = world.serve().await;
+    server.chat("s", "first").await;
+    server.settled("s").await;
+    let held = database.hold("SELECT FROM homes FOR UPDATE").await;
+    let said = server.post("/api/sessions/s/messages", json!({"message": "it waits"}));
+    // Facts and files are written apart, so at most two statements wait for the row; each is given up after 20 seconds.
+    let waiting =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let given_up = "a statement that nobody waits for was cancelled";
+    let watched = async {
+        let mut most = 0;
+        eventually("a statement is given up, and the write is tried again", async || {
+            most = database.number(waiting).await.max(most);
+            world.log().contains(given_up) && database.number(waiting).await > 0
+        })
+        .await;
+        most
+    };
+    let watched = async {
+        let most = watched.await;
+        drop(held);
+        most
+    };
+    let (said, most) = tokio::join!(said, watched);
+    assert_eq!(said.status(), 202, "{}", said.text());
+    assert!((1..=2).contains(&most), "{most} statements waited at once");
+    server.settled("s").await;
+    let history = server.get("/api/sessions/s/history").await.ok().to_string();
+    assert_eq!(history.matches("it waits").count(), 1, "{history}");
+    eventually("no statement is left", async || database.number(waiting).await == 0).await;
+}

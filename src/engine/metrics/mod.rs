@@ -3,10 +3,10 @@
 //! Every label has a bounded number of values: routes, codes, names of built-in tools, and models that the server is configured
 //! with. No label is a person, a session, a path or a text that somebody chose.
 
+mod exposed;
 mod work_meter;
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,8 +19,12 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::domain::{Root, Usage};
 use crate::sandbox::OwnProcess;
+use crate::store::DatabaseFigures;
 use crate::tools::BUILT_IN;
 
+use exposed::{add_cluster, add_database, add_process};
+
+pub use exposed::ClusterFigures;
 pub use work_meter::WorkMeter;
 
 /// What a label says instead of a value that it may not have.
@@ -111,6 +115,7 @@ pub struct Metrics {
     tool_calls: Family<ToolLabels, Counter>,
     tool_seconds: Histograms<ToolLabel>,
     commit_seconds: Histograms<StoreLabel>,
+    forwarded: Family<OutcomeLabel, Counter>,
     /// What is only known at the moment of a scrape.
     now: Now,
     codes: Values,
@@ -136,6 +141,10 @@ pub struct Snapshot {
     pub approvals: usize,
     /// Files and bytes of the indexes of memory/ and knowledge/.
     pub indexes: [IndexSize; 2],
+    /// Set if the homes are in a database.
+    pub database: Option<DatabaseFigures>,
+    /// Set if the server is in a cluster.
+    pub cluster: Option<ClusterFigures>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -185,6 +194,7 @@ impl Default for Metrics {
             tool_calls: Family::default(),
             tool_seconds: Family::new_with_constructor(durations),
             commit_seconds: Family::new_with_constructor(commits),
+            forwarded: Family::default(),
             now: Now::default(),
             codes: Values::default(),
             models: Values::default(),
@@ -222,6 +232,8 @@ impl Metrics {
         );
         let help = "Time until a fact is durable: in the journal, or in the database and the journal";
         registry.register_with_unit("fact_commit", help, Unit::Seconds, self.commit_seconds.clone());
+        let help = "Requests that were passed on to the server with the home, by what became of them";
+        registry.register("forwarded_requests", help, self.forwarded.clone());
         let now = &self.now;
         registry.register("works_under_way", "Works under way", now.works.clone());
         registry.register("sessions_in_memory", "Conversations in memory", now.sessions.clone());
@@ -246,6 +258,11 @@ impl Metrics {
     /// Notes how long it took until a fact was durable.
     pub fn committed(&self, store: &'static str, took: Duration) {
         self.commit_seconds.get_or_create(&StoreLabel { store }).observe(took.as_secs_f64());
+    }
+
+    /// Counts a request that was passed on to another server of the cluster. `outcome` is `answered` or the code of the refusal.
+    pub fn forwarded(&self, outcome: &'static str) {
+        self.forwarded.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
     fn used(&self, model: &str, usage: &Usage) {
@@ -276,34 +293,15 @@ impl Metrics {
         }
         let mut exposition = String::new();
         text::encode_registry(&mut exposition, &self.registry).expect("a String takes everything");
+        if let Some(figures) = &now.database {
+            add_database(&mut exposition, figures);
+        }
+        if let Some(figures) = now.cluster {
+            add_cluster(&mut exposition, figures);
+        }
         add_process(&mut exposition, process);
         text::encode_eof(&mut exposition).expect("a String takes everything");
         exposition
-    }
-}
-
-/// Adds what every server has under these names.
-fn add_process(to: &mut String, process: &OwnProcess) {
-    let mut gauge = |name: &str, unit: &str, help: &str, value: Option<f64>| {
-        let Some(value) = value else { return };
-        // Writing to a String cannot fail.
-        let _ = writeln!(to, "# HELP {name} {help}.\n# TYPE {name} gauge");
-        if !unit.is_empty() {
-            let _ = writeln!(to, "# UNIT {name} {unit}");
-        }
-        let _ = writeln!(to, "{name} {value}");
-    };
-    let count = |value: Option<u64>| value.map(|value| value as f64);
-    gauge("process_resident_memory_bytes", "bytes", "Resident memory", count(process.memory));
-    gauge("process_open_fds", "", "Open file descriptors", count(process.open_files));
-    gauge("process_max_fds", "", "Limit of open file descriptors", count(process.max_files));
-    gauge("process_start_time_seconds", "seconds", "Start of the process, in Unix time", process.started_at);
-    if let Some(seconds) = process.cpu_seconds {
-        let name = "process_cpu_seconds";
-        let _ = writeln!(
-            to,
-            "# HELP {name} Processor time.\n# TYPE {name} counter\n# UNIT {name} seconds\n{name}_total {seconds}"
-        );
     }
 }
 

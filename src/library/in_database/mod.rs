@@ -87,6 +87,10 @@ impl InDatabase {
         self.files().values().cloned().collect()
     }
 
+    pub fn file_count(&self) -> usize {
+        self.files().len()
+    }
+
     /// Returns how many bytes the database needs for it; 0 if it does not answer.
     pub fn bytes(&self) -> u64 {
         let opened = self.opened();

@@ -70,12 +70,7 @@ impl Library {
         }
         database.ask(|rows| rows.set_complete())?;
         // From here on the next look at the folder finds what has changed meanwhile.
-        let mut seen = self.lock(&self.seen);
-        let mut index = self.lock(&self.index);
-        let (mut store, mut pieces) = (self.lock(&self.store), self.lock(&self.pieces));
-        seen.indexed = false;
-        (*index, *store) = (None, None);
-        pieces.forget();
+        let _held = self.forget_index();
         *self.lock(&self.placement) = Placement::Database(place);
         self.show(None, None);
         self.drop_local()?;

@@ -1,9 +1,9 @@
 //! Taking a home: what the database has of it is read first, and the home is taken only if that is still so.
 
-use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
+use super::client::DatabaseClient;
 use super::connection::{Database, answered};
 use super::error::DatabaseError;
 use super::home_rows::HomeRows;
@@ -45,7 +45,7 @@ impl Claimant {
 /// A home in a database before it is claimed.
 pub struct FoundHome {
     database: HomeDatabase,
-    client: Client,
+    client: DatabaseClient,
     home: Uuid,
     owner: Option<Uuid>,
     last_owner: Option<Uuid>,
@@ -153,7 +153,7 @@ impl FoundHome {
     /// # Errors
     /// Returns an error if the database does not answer; whether the home was taken is unknown then.
     pub async fn claim(self, claimant: Claimant) -> Result<Option<HomeRows>, DatabaseError> {
-        let (owner, is_new) = (claimant.id(), self.is_new());
+        let (owner, is_new, was_given_up) = (claimant.id(), self.is_new(), self.was_given_up_to(claimant));
         let takes_any = matches!(claimant, Claimant::Start(_));
         let values: [Value<'_>; 8] = [
             (&self.home, Type::UUID),
@@ -167,6 +167,7 @@ impl FoundHome {
         ];
         let taken = answered(self.client.query_typed_opt(TAKE, &values), "claiming the home").await?;
         Ok(taken.map(|row| {
+            self.database.connections.counters().claimed(was_given_up);
             let owned = OwnedRow { home: self.home, owner, fence: row.get(0) };
             let confirmed = Confirmed { last_no: row.get(1), files_commit: row.get(2) };
             HomeRows::owned(self.database, owned, confirmed)

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
 use super::address::DatabaseAddress;
 use super::claim::IMPORTING;
+use super::client::DatabaseClient;
 use super::error::DatabaseError;
 use super::schema::{self, AppliedMigration, SchemaState};
 use super::tls;
@@ -30,7 +30,7 @@ pub enum LossPolicy {
 /// A connection to a database. Closed when it is dropped.
 pub struct Database {
     at: String,
-    client: Client,
+    client: DatabaseClient,
 }
 
 /// What a database is, for people.
@@ -49,7 +49,7 @@ impl Database {
         let at = address.to_string();
         let connector = tls::connector(address.encryption()).map_err(|error| DatabaseError::tls(at.clone(), &error))?;
         let limit = address.connect_limit();
-        let connected = tokio::time::timeout(limit, address.config().connect(connector)).await;
+        let connected = tokio::time::timeout(limit, address.config().connect(connector.clone())).await;
         let (client, connection) = match connected {
             Ok(Ok(connected)) => connected,
             Ok(Err(error)) => return Err(DatabaseError::connecting(at, &error)),
@@ -58,12 +58,12 @@ impl Database {
                 return Err(DatabaseError::Unreachable { at, reason });
             }
         };
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to the database ended");
             }
         });
-        Ok(Self { at, client })
+        Ok(Self { at, client: DatabaseClient::new(client, task, connector) })
     }
 
     /// Looks at what was connected to and changes nothing.
@@ -83,7 +83,7 @@ impl Database {
     /// # Errors
     /// Returns an error if they are not those of this program, or are of a newer one and this one cannot use them.
     pub async fn schema(&self) -> Result<SchemaState, DatabaseError> {
-        self.limited(schema::state(&self.client)).await
+        self.limited(schema::state(&*self.client)).await
     }
 
     /// # Errors
@@ -109,7 +109,7 @@ impl Database {
         schema::migrate(&mut self.client).await
     }
 
-    pub(super) fn into_client(self) -> Client {
+    pub(super) fn into_client(self) -> DatabaseClient {
         self.client
     }
 

@@ -5,11 +5,13 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio_postgres::Client;
 
 use super::address::DatabaseAddress;
+use super::client::DatabaseClient;
 use super::connection::Database;
+use super::counters::{DatabaseCounters, DatabaseFigures};
 use super::error::DatabaseError;
 
 /// Maximum number of writes under way at the same time.
@@ -21,22 +23,27 @@ pub struct Connections(Arc<Shared>);
 
 struct Shared {
     turns: Arc<Semaphore>,
-    idle: Mutex<Vec<Client>>,
+    idle: Mutex<Vec<DatabaseClient>>,
     /// How many connections were made.
     made: AtomicU64,
+    counters: DatabaseCounters,
 }
 
-/// A connection that is in use. It is closed afterwards unless it is given back.
+/// A connection that is in use. It is closed afterwards unless it is given back, and its place is free once it has ended.
 pub(super) struct Lease {
-    client: Client,
+    client: DatabaseClient,
     shared: Arc<Shared>,
-    _turn: OwnedSemaphorePermit,
 }
 
 impl Default for Connections {
     fn default() -> Self {
         let turns = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        Self(Arc::new(Shared { turns, idle: Mutex::default(), made: AtomicU64::new(0) }))
+        Self(Arc::new(Shared {
+            turns,
+            idle: Mutex::default(),
+            made: AtomicU64::new(0),
+            counters: DatabaseCounters::default(),
+        }))
     }
 }
 
@@ -58,7 +65,7 @@ impl Connections {
             let mut idle = shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
             std::iter::from_fn(|| idle.pop()).find(|client| !client.is_closed())
         };
-        let client = match idle() {
+        let mut client = match idle() {
             Some(client) => client,
             None => {
                 let client = Database::connect(address).await?.into_client();
@@ -66,7 +73,17 @@ impl Connections {
                 client
             }
         };
-        Ok(Lease { client, shared, _turn: turn })
+        client.keep_turn(turn);
+        Ok(Lease { client, shared })
+    }
+
+    pub(super) fn counters(&self) -> &DatabaseCounters {
+        &self.0.counters
+    }
+
+    /// Returns what was counted of the homes that share these connections.
+    pub fn figures(&self) -> DatabaseFigures {
+        self.0.counters.figures(MAX_CONNECTIONS - self.0.turns.available_permits())
     }
 
     /// Returns how many connections were made. If it is the same as before, no connection was lost in the meantime that is used
@@ -78,9 +95,11 @@ impl Connections {
 
 impl Lease {
     /// Lets others use the connection, which must have nothing under way.
-    pub fn give_back(self) {
+    pub fn give_back(mut self) {
         if !self.client.is_closed() {
+            let turn = self.client.take_turn();
             self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).push(self.client);
+            drop(turn);
         }
     }
 }

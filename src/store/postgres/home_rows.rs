@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::address::DatabaseAddress;
 use super::claim::{FORMAT, IMPORTING};
+use super::counters::DatabaseFigures;
 use super::error::DatabaseError;
 use super::fact_queue::FactQueue;
 use super::library_rows::LibraryRows;
@@ -93,6 +94,11 @@ impl HomeRows {
     /// Returns the rows of a library of this home.
     pub fn library(&self, name: &str) -> LibraryRows {
         LibraryRows::new(self.link.clone(), name)
+    }
+
+    /// Returns what was counted of the homes that share the connections of this one.
+    pub fn figures(&self) -> DatabaseFigures {
+        self.link.database.connections.figures()
     }
 
     pub(super) fn address(&self) -> &DatabaseAddress {

@@ -1,8 +1,9 @@
 //! Reading a library in the database at one moment: the candidates of a search and what is known of them.
 
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Row};
 
+use super::client::DatabaseClient;
 use super::connection::answered;
 use super::error::DatabaseError;
 use super::library_changes::{Tables, vector_text};
@@ -20,20 +21,20 @@ const COLUMNS: &str = "c.chunk_id, c.file_order, c.key, c.script, c.words, c.seq
 
 /// What a library is at one moment.
 pub struct LibraryReading {
-    client: Client,
+    client: DatabaseClient,
     library: OpenedLibrary,
     tables: Tables,
 }
 
 impl LibraryReading {
-    pub(super) async fn begin(client: Client, library: OpenedLibrary) -> Result<Self, DatabaseError> {
+    pub(super) async fn begin(client: DatabaseClient, library: OpenedLibrary) -> Result<Self, DatabaseError> {
         answered(client.batch_execute(BEGIN), DOING).await?;
         let tables = Tables(library.id);
         Ok(Self { client, library, tables })
     }
 
     /// Returns the connection if it can be used again.
-    pub(super) async fn end(self) -> Option<Client> {
+    pub(super) async fn end(self) -> Option<DatabaseClient> {
         answered(self.client.batch_execute("COMMIT"), DOING).await.is_ok().then_some(self.client)
     }
 

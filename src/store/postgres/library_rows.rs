@@ -6,9 +6,9 @@
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
 use tokio::sync::Mutex;
-use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
+use super::client::DatabaseClient;
 use super::connection::{Database, answered};
 use super::error::DatabaseError;
 use super::library_changes::{Change, LibraryWrite, Tables, vectors_are_possible};
@@ -29,7 +29,7 @@ pub struct LibraryRows {
     name: String,
     /// Held while the library is written: one change after the other.
     writer: Mutex<()>,
-    readers: StdMutex<Vec<Client>>,
+    readers: StdMutex<Vec<DatabaseClient>>,
 }
 
 /// A library as it was found.
@@ -184,7 +184,7 @@ impl LibraryRows {
         self.link.write(&write).await
     }
 
-    async fn reader(&self) -> Result<Client, DatabaseError> {
+    async fn reader(&self) -> Result<DatabaseClient, DatabaseError> {
         let kept = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match kept.filter(|client| !client.is_closed()) {
             Some(client) => Ok(client),
@@ -192,7 +192,7 @@ impl LibraryRows {
         }
     }
 
-    fn keep(&self, client: Client) {
+    fn keep(&self, client: DatabaseClient) {
         let mut kept = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < KEPT_READERS {
             kept.push(client);

@@ -12,7 +12,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::connections::Lease;
+use super::connections::{Connections, Lease};
 use super::error::DatabaseError;
 use super::rows::{FactDurability, HomeDatabase};
 
@@ -24,6 +24,8 @@ const WRITE_LIMIT: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
+/// A commit of its own, which waits for the disk and the standbys, and changes no table.
+const CONFIRM: &str = "SELECT pg_logical_emit_message(true, 'miniclaw', 'confirm')::text";
 const STATE: &str = "SELECT fence, owner, last_no, files_commit FROM homes WHERE home_id = $1";
 
 /// A value of a statement with its type, so that a statement is one message, which a pooler passes on as it is.
@@ -157,12 +159,16 @@ impl HomeLink {
     /// Returns [`DatabaseError::Fenced`] if another server owns the home, and [`DatabaseError::WentBack`] if the database lacks
     /// something. If the database does not answer for [`PATIENCE`], it is unknown whether it was written.
     pub async fn write<W: Write>(&self, write: &W) -> Result<(), DatabaseError> {
-        self.require_valid()?;
-        let written = tokio::select! {
-            biased;
-            () = self.lost.cancelled() => Err(DatabaseError::Fenced),
-            written = self.write_patiently(write) => written,
+        let since = Instant::now();
+        let written = match self.require_valid() {
+            Err(error) => Err(error),
+            Ok(()) => tokio::select! {
+                biased;
+                () = self.lost.cancelled() => Err(DatabaseError::Fenced),
+                written = self.write_patiently(write) => written,
+            },
         };
+        self.database.connections.counters().written(&written, since.elapsed());
         match &written {
             Err(DatabaseError::Fenced) => self.lost.cancel(),
             Err(error @ DatabaseError::WentBack) => {
@@ -201,7 +207,12 @@ impl HomeLink {
 
     async fn try_write(&self, write: &impl Write, attempt: Attempt) -> Result<(), DatabaseError> {
         let mut client = self.lease().await?;
-        let written = write.once(self, &mut client, attempt).await;
+        let mut doubt = Doubt { connections: &self.database.connections, is_open: true };
+        let mut written = write.once(self, &mut client, attempt).await;
+        if written.is_ok() && attempt == Attempt::Repeated {
+            written = confirm_earlier_commits(&client).await;
+        }
+        doubt.is_open = written.as_ref().is_err_and(DatabaseError::is_transient);
         // One that was lost may still have an answer under way.
         if !written.as_ref().is_err_and(DatabaseError::is_transient) {
             client.give_back();
@@ -270,4 +281,25 @@ impl HomeLink {
             Ok(_) => DatabaseError::Interrupted { reason: "the home was changed at the same time".to_owned() },
         }
     }
+}
+
+/// An attempt to write. Its outcome is not known if it is given up or its connection is lost.
+struct Doubt<'a> {
+    connections: &'a Connections,
+    is_open: bool,
+}
+
+impl Drop for Doubt<'_> {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.connections.counters().doubted();
+        }
+    }
+}
+
+/// Waits until what was found to be stored is on the disk and the standbys: the attempt that stored it may have been cancelled while it
+/// waited for them.
+async fn confirm_earlier_commits(client: &Client) -> Result<(), DatabaseError> {
+    let confirmed = client.query_typed_one(CONFIRM, &[]).await;
+    confirmed.map(drop).map_err(DatabaseError::doing("confirming what is stored"))
 }

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
-use tokio_postgres::Client;
 
+use super::client::DatabaseClient;
 use super::connection::Database;
 use super::error::DatabaseError;
 use super::home_rows::HomeRows;
@@ -20,7 +20,7 @@ pub struct OwnershipCheck(Mutex<Last>);
 
 #[derive(Default)]
 struct Last {
-    client: Option<Client>,
+    client: Option<DatabaseClient>,
     found: Option<(Instant, Option<&'static str>)>,
 }
 
@@ -47,7 +47,7 @@ impl OwnershipCheck {
     }
 }
 
-async fn asked(client: &mut Option<Client>, rows: &HomeRows) -> Result<(), DatabaseError> {
+async fn asked(client: &mut Option<DatabaseClient>, rows: &HomeRows) -> Result<(), DatabaseError> {
     let client = match client {
         Some(client) if !client.is_closed() => client,
         client => client.insert(Database::connect(rows.address()).await?.into_client()),

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::address::DatabaseAddress;
 use super::claim::FORMAT;
+use super::client::DatabaseClient;
 use super::connection::Database;
 use super::error::DatabaseError;
 use super::link::Value;
@@ -47,6 +48,7 @@ const OWNER: &str = "SELECT h.owner, h.fence, s.address FROM homes h LEFT JOIN s
     h.home_id = $1";
 const OWNERS: &str = "SELECT h.home_id, h.owner, h.fence, s.address FROM homes h JOIN servers s ON s.server_id = h.owner AND NOT s.dead \
     WHERE h.home_id = ANY($1)";
+const LIVING: &str = "SELECT count(*) FROM servers WHERE NOT dead AND alive_until > clock_timestamp()";
 /// Homes with works under way, whose owner is dead or has given them up, or is this server, which has then lost the database for a
 /// while. Facts are there as long as a work has not settled. In random order, so that those that cannot be opened hold up no others.
 const ORPHANS: &str = "SELECT account FROM homes WHERE format <= $1 AND (owner IS NULL OR owner = $3 OR NOT EXISTS (SELECT FROM servers WHERE server_id \
@@ -103,7 +105,7 @@ pub struct HomeOwnerRow {
 /// process ends.
 pub struct ServerRow {
     id: Uuid,
-    client: Client,
+    client: DatabaseClient,
     /// Whether the lock is held. After a reconnect, the connection before may still hold it for a moment.
     is_locked: bool,
 }
@@ -196,7 +198,7 @@ impl ServerRow {
 pub struct ClusterRows {
     /// This server.
     pub(super) id: Uuid,
-    pub(super) client: Client,
+    pub(super) client: DatabaseClient,
     connected_at: Instant,
 }
 
@@ -274,6 +276,27 @@ impl ClusterRows {
         .await
     }
 
+    /// Returns the address of the living server that owns the home of the server, or of its only person, without joining the cluster.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be used.
+    pub async fn address_of_owner(address: &DatabaseAddress) -> Result<Option<String>, DatabaseError> {
+        let rows = Self::connect(address, Uuid::nil()).await?;
+        Ok(rows.owner_of(HomeKey::Server.id()).await?.map(|row| row.address))
+    }
+
+    /// Returns the number of servers that live.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn count_living(&self) -> Result<usize, DatabaseError> {
+        let found = limited(async {
+            let found = self.client.query_typed_one(LIVING, &[]).await;
+            found.map_err(DatabaseError::doing("counting servers"))
+        });
+        Ok(usize::try_from(found.await?.get::<_, i64>(0)).unwrap_or_default())
+    }
+
     /// Returns the living server that owns a home.
     ///
     /// # Errors
@@ -328,7 +351,7 @@ fn time_of(row: &tokio_postgres::Row) -> Duration {
     Duration::try_from_secs_f64(row.get(0)).unwrap_or_default()
 }
 
-async fn connected(address: &DatabaseAddress) -> Result<Client, DatabaseError> {
+async fn connected(address: &DatabaseAddress) -> Result<DatabaseClient, DatabaseError> {
     let database = limited(Database::connect(address)).await?;
     limited(async { database.schema().await?.require_migrated() }).await?;
     Ok(database.into_client())

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::pin::pin;
 
 use futures_util::TryStreamExt;
-use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::address::DatabaseAddress;
+use super::client::DatabaseClient;
 use super::connection::{Database, answered};
 use super::error::DatabaseError;
 use super::link::Value;
@@ -18,7 +18,7 @@ use crate::domain::AccountId;
 /// What is stored of a home, read at one moment.
 pub struct StoredHome {
     home: Uuid,
-    client: Client,
+    client: DatabaseClient,
 }
 
 impl StoredHome {

@@ -10,6 +10,7 @@ use super::storing::Extent;
 use crate::domain::InterruptedWork;
 use crate::store::error::StoreError;
 use crate::store::home::Home;
+use crate::store::postgres::DatabaseFigures;
 
 /// How often changes of other programs are looked for.
 const LOOK: Duration = Duration::from_secs(3);
@@ -35,6 +36,11 @@ impl Home {
     pub async fn database_problem(&self) -> Option<&'static str> {
         let replica = self.replica()?;
         replica.ownership.problem(&replica.rows).await
+    }
+
+    /// Returns what this process has done with the database behind the home; `None` if there is none.
+    pub fn database_figures(&self) -> Option<DatabaseFigures> {
+        self.replica().map(|replica| replica.rows.figures())
     }
 
     /// Whether the database behind the home has gone back, so that nothing is stored any more. The home is still this server's.
