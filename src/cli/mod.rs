@@ -10,6 +10,7 @@ macro_rules! say {
 mod acp;
 mod ask;
 mod backup;
+mod cluster_copy;
 mod db;
 mod doctor;
 mod doctor_mcp;

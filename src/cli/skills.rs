@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
+use super::cluster_copy::refuse_in_cluster;
 use super::home_dir;
 use crate::domain::Place;
 use crate::domain::visible::visible;
@@ -38,7 +39,9 @@ enum SkillsCommand {
 
 /// Runs the command. The exit code of `list` is 1 if a file is not trusted or was refused.
 pub fn skills(arguments: &SkillsArguments) -> anyhow::Result<ExitCode> {
-    let home = match Home::open(&home_dir(arguments.home.clone())) {
+    let folder = home_dir(arguments.home.clone());
+    refuse_in_cluster(&folder, "trust skills on the page")?;
+    let home = match Home::open(&folder) {
         Err(error @ StoreError::Locked { .. }) => return Err(error).context("a server runs there: use its page"),
         opened => opened?,
     };

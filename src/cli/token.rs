@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::cluster_copy::require_home_here;
 use super::home_dir;
 use crate::clock;
 use crate::domain::visible::visible;
@@ -64,7 +65,9 @@ impl From<Scope> for ApiTokenScope {
 
 /// Runs the command.
 pub fn run(arguments: TokenArguments) -> anyhow::Result<ExitCode> {
-    let tokens = ApiTokens::new(&home_dir(arguments.home));
+    let folder = home_dir(arguments.home);
+    require_home_here(&folder)?;
+    let tokens = ApiTokens::new(&folder);
     match arguments.command {
         TokenCommand::Add { scope, name } => {
             let token = tokens.add(&name, scope.into())?;

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::config::{ClusterConfig, DatabaseConfig};
 use crate::store::{
     CacheUse, Claimant, ClusterAccounts, ClusterOverview, ClusterRows, DatabaseError, DatabaseFigures, HomeDatabase,
-    HomeKey, HomeOwnerRow, Replica, ServerContact, StoreError,
+    HomeKey, HomeOwnerRow, Replica, ServerContact, StoreError, note_member,
 };
 
 use membership::Membership;
@@ -57,7 +57,7 @@ pub struct Cluster {
     /// How the commands of the person who runs the server reach it.
     contact: OnceLock<ServerContact>,
     /// Keeps other servers out of the folder.
-    _lock: File,
+    lock: File,
 }
 
 struct Connected {
@@ -113,7 +113,7 @@ impl Cluster {
             unopened: Mutex::default(),
             looking: tokio::sync::Mutex::default(),
             contact: OnceLock::new(),
-            _lock: lock,
+            lock,
         };
         if !ended.is_empty() {
             let declared =
@@ -125,10 +125,15 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Sets how the commands of the person who runs the server reach it.
-    pub fn set_contact(&self, contact: ServerContact) {
+    /// Sets how the commands of the person who runs the server reach it, whoever has the home.
+    ///
+    /// # Errors
+    /// Returns an error if that cannot be written.
+    pub fn set_contact(&self, contact: ServerContact) -> Result<(), StoreError> {
+        note_member(&self.lock, contact.clone())?;
         // Said once, at the start.
         let _ = self.contact.set(contact);
+        Ok(())
     }
 
     /// Returns how commands reach this server, once that is known.

@@ -122,7 +122,7 @@ impl OpenedPlace {
     pub fn note_server(&self, contact: ServerContact) -> anyhow::Result<()> {
         match self {
             Self::Home(home) | Self::Database(home, ..) => home.note_server(contact)?,
-            Self::Cluster(membership) => membership.cluster.set_contact(contact),
+            Self::Cluster(membership) => membership.cluster.set_contact(contact)?,
         }
         Ok(())
     }

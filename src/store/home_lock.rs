@@ -1,4 +1,5 @@
-//! `sessions/.lock`: which process has a home, and where its server can be reached.
+//! `sessions/.lock`: which process has a home, and where its server can be reached. A server of a cluster, which need not have the home
+//! of its folder, has `storage/.lock` as long as it runs.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -13,6 +14,8 @@ use super::error::StoreError;
 use super::home::Home;
 
 const LOCK: &str = "sessions/.lock";
+/// Of a server of a cluster, whether it has the home or not.
+const MEMBER_LOCK: &str = "storage/.lock";
 /// Maximum wait for a lock whose server has ended.
 const STALE_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum wait for a lock whose server is still running: it may just be ending.
@@ -95,6 +98,14 @@ impl Home {
     }
 }
 
+/// Notes in the lock of a server of a cluster where it can be reached, for [`running_server`].
+///
+/// # Errors
+/// Returns an error if the file cannot be written.
+pub fn note_member(lock: &File, server: ServerContact) -> Result<(), StoreError> {
+    write_note(lock, Some(server))
+}
+
 /// Returns whether something has a home open, and takes no lock.
 pub(super) fn running(home: &Dir) -> Result<RunningServer, StoreError> {
     let file = match home.open(LOCK) {
@@ -111,27 +122,36 @@ pub(super) fn running(home: &Dir) -> Result<RunningServer, StoreError> {
     })
 }
 
-/// Returns how the running server of a home can be reached; `None` if none runs.
+/// Returns how the running server of a home can be reached; `None` if none runs. In a cluster it is the one of this folder, which passes
+/// everything on if another one has the home.
 ///
 /// # Errors
 /// Returns [`StoreError::Locked`] if something has the home that does not listen: a server that is just starting, or a
 /// command that works on the home.
 pub fn running_server(home: &Path) -> Result<Option<ServerContact>, StoreError> {
-    let opened = Dir::open_ambient_dir(home, ambient_authority()).and_then(|home| home.open(LOCK));
+    let mut holder = None;
+    for lock in [LOCK, MEMBER_LOCK] {
+        match note_of_holder(home, lock)? {
+            Some(Some(LockNote { server: Some(server), .. })) => return Ok(Some(server)),
+            Some(note) => holder = Some(note.map(|note| format!(" (process {})", note.pid)).unwrap_or_default()),
+            None => {}
+        }
+    }
+    match holder {
+        Some(holder) => Err(StoreError::Locked { holder }),
+        None => Ok(None),
+    }
+}
+
+/// Returns what whoever holds a lock has noted in it; `None` if nobody holds it.
+fn note_of_holder(home: &Path, lock: &str) -> Result<Option<Option<LockNote>>, StoreError> {
+    let opened = Dir::open_ambient_dir(home, ambient_authority()).and_then(|home| home.open(lock));
     let file = match opened {
         Ok(file) => file.into_std(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(StoreError::io("opening sessions/.lock")(error)),
+        Err(error) => return Err(StoreError::io(format!("opening {lock}"))(error)),
     };
-    if file.try_lock_shared().is_ok() {
-        return Ok(None);
-    }
-    match note_in(&file) {
-        Some(LockNote { server: Some(server), .. }) => Ok(Some(server)),
-        note => {
-            Err(StoreError::Locked { holder: note.map(|note| format!(" (process {})", note.pid)).unwrap_or_default() })
-        }
-    }
+    Ok(if file.try_lock_shared().is_ok() { None } else { Some(note_in(&file)) })
 }
 
 #[cfg(test)]
@@ -149,5 +169,20 @@ mod tests {
         assert_eq!(running_server(folder.path()).unwrap().unwrap().url, "http://127.0.0.1:1");
         drop(home);
         assert!(running_server(folder.path()).unwrap().is_none(), "what it noted does not count any more");
+    }
+
+    #[test]
+    fn member_is_found_without_the_home() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("storage")).unwrap();
+        let storage = Dir::open_ambient_dir(folder.path().join("storage"), ambient_authority()).unwrap();
+        let lock = take_lock(&storage).unwrap();
+        assert!(matches!(running_server(folder.path()), Err(StoreError::Locked { .. })), "it does not listen yet");
+        note_member(&lock, ServerContact { url: "http://127.0.0.1:2".to_owned(), secret: None }).unwrap();
+        assert_eq!(running_server(folder.path()).unwrap().unwrap().url, "http://127.0.0.1:2");
+        let home = Home::open(folder.path()).unwrap();
+        assert_eq!(running_server(folder.path()).unwrap().unwrap().url, "http://127.0.0.1:2", "it opens the home");
+        drop((home, lock));
+        assert!(running_server(folder.path()).unwrap().is_none());
     }
 }

@@ -119,7 +119,7 @@ pub use folder::{FolderContent, FoundFiles};
 pub use git_folder::GitFolder;
 pub use guides::{InstructionText, Instructions};
 pub use home::Home;
-pub use home_lock::{ServerContact, running_server};
+pub use home_lock::{ServerContact, note_member, running_server};
 pub use home_totals::{HomeSize, HomeTotals};
 pub use index::{LeftOut, LeftOutReason, MAX_ENTRIES as MAX_INDEXED, Observation, ObservedCall, ObservedChanges};
 pub use journal::Durability;

@@ -31,6 +31,7 @@ mod auto_compact;
 mod backup;
 mod changes;
 mod chat;
+mod cluster_commands;
 mod cluster_faults;
 mod cluster_people;
 mod cluster_world;

@@ -34,11 +34,11 @@ impl Host {
 
     /// Returns the server that runs on a home, or starts one.
     pub async fn of_home(home: &Path) -> anyhow::Result<Self> {
-        if is_unused(home) {
-            return Err(anyhow!("there is no home at {}; `miniclaw init DIR` makes one", home.display()));
-        }
         if let Some(contact) = running_server(home)? {
             return Ok(Self { client: client_of(&contact)?.into(), own: None });
+        }
+        if is_unused(home) {
+            return Err(anyhow!("there is no home at {}; `miniclaw init DIR` makes one", home.display()));
         }
         keep_memory_private()?;
         open_as_many_files_as_allowed();
