@@ -70,6 +70,21 @@ fn each_outside_access_has_one_module() {
     assert_clean(&ALL, doors);
 }
 
+/// Unit tests share one process. The listed one kills the process that it tests, and starts itself for that: only unit tests have
+/// the model that tells it when.
+#[test]
+fn listed_unit_tests_start_processes() {
+    let listed = ["library/pieces_tests.rs"];
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let all = sources(&top, Tests::Included);
+    let starting = all.iter().filter_map(|path| {
+        let name = path.strip_prefix(&top).expect("below src").to_string_lossy().replace('\\', "/");
+        let code = blank(&std::fs::read_to_string(path).expect("a source file"), Literals::Blank);
+        (!name.starts_with("sandbox/") && holds(&code, "Command::new")).then_some(name)
+    });
+    assert_eq!(starting.collect::<Vec<_>>(), listed);
+}
+
 #[test]
 fn unsafe_code_stands_in_listed_files() {
     assert_clean(&ALL, unchecked);
@@ -590,7 +605,7 @@ fn assert_clean(folders: &[(&str, usize)], check: fn(&Source) -> Vec<String>) {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut complaints = Vec::new();
     for (folder, fewest) in folders {
-        let found = sources(&top.join(folder));
+        let found = sources(&top.join(folder), Tests::LeftOut);
         assert!(found.len() >= *fewest, "only {} files were read in {folder}", found.len());
         for path in found {
             let text = std::fs::read_to_string(&path).expect("a source file");
@@ -602,15 +617,23 @@ fn assert_clean(folders: &[(&str, usize)], check: fn(&Source) -> Vec<String>) {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
-/// Returns all source files except test files.
-fn sources(folder: &Path) -> Vec<PathBuf> {
+/// Whether test files are wanted.
+#[derive(Clone, Copy, PartialEq)]
+enum Tests {
+    Included,
+    LeftOut,
+}
+
+/// Returns all source files.
+fn sources(folder: &Path, tests: Tests) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
         let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let is_test = name == "tests" || name == "tests.rs" || name.ends_with("_tests.rs");
-        if entry.is_dir() && !is_test {
-            found.extend(sources(&entry));
-        } else if name.ends_with(".rs") && !is_test {
+        let is_wanted = tests == Tests::Included || !is_test;
+        if entry.is_dir() && is_wanted {
+            found.extend(sources(&entry, tests));
+        } else if name.ends_with(".rs") && is_wanted {
             found.push(entry);
         }
     }
