@@ -20,7 +20,7 @@ use crate::config::{Config, DatabaseConfig, NotExperimental, TlsPaths};
 use crate::engine::people::{People, PeopleUnusable, fingerprint};
 use crate::engine::{Runtime, TenantId, TenantRegistry, starter};
 use crate::sandbox::{Level, Sandbox};
-use crate::store::{ApiTokens, DatabaseError, ServerContact, complete_move, is_unused, real_path};
+use crate::store::{ApiTokens, AuthoritiesUnusable, DatabaseError, ServerContact, complete_move, is_unused, real_path};
 
 use home_place::{HomePlace, OpenedPlace};
 
@@ -95,10 +95,12 @@ pub enum StartRefused {
     #[error(transparent)]
     Experimental(#[from] NotExperimental),
     #[error(
-        "the servers of a cluster speak HTTP with each other, so none of them can have a certificate of its own; remove --tls-cert and \
-         tls_cert, and put a proxy with TLS in front of them"
+        "this server speaks HTTPS only, and store.cluster.address tells the others to speak HTTP with it: let the address begin with \
+         https://, or remove --tls-cert and tls_cert"
     )]
-    TlsInCluster,
+    PlainAddress,
+    #[error("the certificates of the other servers of the cluster cannot be checked: {0}")]
+    Authorities(#[from] AuthoritiesUnusable),
 }
 
 impl ServerOptions {
@@ -272,12 +274,13 @@ pub async fn run(
 /// Returns the database of the home, if it has one. A start that would be refused takes the home from no other server.
 fn database(options: &ServerOptions) -> anyhow::Result<Option<DatabaseConfig>> {
     let mut config = Config::of_process(&options.folder)?;
-    let Some(database) = config.database.take() else { return Ok(None) };
+    let Some(mut database) = config.database.take() else { return Ok(None) };
     database.require_experimental().map_err(StartRefused::Experimental)?;
     let config = options.configure(config);
     options.address(&config)?;
-    if database.cluster.is_some() && config.tls.is_set() {
-        return Err(StartRefused::TlsInCluster.into());
+    database.cluster = database.cluster.map(|cluster| cluster.beneath(&options.folder));
+    if database.cluster.as_ref().is_some_and(|cluster| !cluster.is_over_tls()) && config.tls.is_set() {
+        return Err(StartRefused::PlainAddress.into());
     }
     Ok(Some(database))
 }

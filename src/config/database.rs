@@ -3,13 +3,16 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use rustls::RootCertStore;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
 use super::{ConfigError, Environment, File, bad, substitute};
-use crate::store::{BadAddress, DatabaseAddress, DatabaseLogin, HomeDatabase, LossPolicy};
+use crate::store::{
+    AuthoritiesUnusable, BadAddress, DatabaseAddress, DatabaseLogin, HomeDatabase, LossPolicy, trusted_authorities,
+};
 
 /// A database in which homes are kept.
 #[derive(Clone, Debug)]
@@ -28,8 +31,11 @@ pub struct DatabaseConfig {
 /// What makes a server a member of a cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterConfig {
-    /// Where the other servers reach this one: `http://10.0.0.5:8002`, without a path.
+    /// Where the other servers reach this one: `http://10.0.0.5:8002` or `https://…`, without a path.
     pub address: String,
+    /// The file with the certificates of the authorities that the others are known by; `None` for those of the system. A relative path
+    /// is beneath the folder with config.yml.
+    pub authorities: Option<PathBuf>,
     /// What the servers know each other by; the same for all.
     pub secret: SecretString,
 }
@@ -44,6 +50,30 @@ const MIN_SECRET: usize = 32;
      {{postgres: ADDRESS, experimental: true}}` to config.yml; the db_ fields cannot say it, so remove them"
 )]
 pub struct NotExperimental;
+
+impl ClusterConfig {
+    /// Returns the same for a config.yml in `folder`.
+    #[must_use]
+    pub fn beneath(self, folder: &Path) -> Self {
+        Self { authorities: self.authorities.map(|file| folder.join(file)), ..self }
+    }
+
+    /// Whether the other servers reach this one over TLS.
+    pub fn is_over_tls(&self) -> bool {
+        self.address.starts_with("https:")
+    }
+
+    /// Returns the authorities whose certificates the other servers may have. Without a file and over plain HTTP there may be none.
+    ///
+    /// # Errors
+    /// Returns an error if they cannot be read.
+    pub fn trusted(&self) -> Result<RootCertStore, AuthoritiesUnusable> {
+        match trusted_authorities(self.authorities.as_deref()) {
+            Err(AuthoritiesUnusable::None) if !self.is_over_tls() => Ok(RootCertStore::empty()),
+            read => read,
+        }
+    }
+}
 
 impl DatabaseConfig {
     /// # Errors
@@ -80,6 +110,7 @@ pub(super) struct Entry {
 struct ClusterEntry {
     address: String,
     secret: SecretString,
+    ca: Option<PathBuf>,
 }
 
 /// A field of the NanoClaw document, read only if its database is used. It may be a password, so it is never shown.
@@ -124,7 +155,7 @@ fn of_cluster(entry: &ClusterEntry, environment: &Environment) -> Result<Cluster
     const ADDRESS: &str = "store.cluster.address";
     const SECRET: &str = "store.cluster.secret";
     let text = substitute(&entry.address, environment).map_err(|name| unset(ADDRESS, &name))?;
-    let url = Url::parse(text.trim()).ok().filter(|url| url.scheme() == "http");
+    let url = Url::parse(text.trim()).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
     let is_bare = |url: &Url| {
         let is_plain = url.username().is_empty() && url.password().is_none();
         is_plain && url.host().is_some() && url.path() == "/" && url.query().is_none() && url.fragment().is_none()
@@ -133,7 +164,7 @@ fn of_cluster(entry: &ClusterEntry, environment: &Environment) -> Result<Cluster
     let address = address.ok_or_else(|| {
         bad(
             "config.yml",
-            format!("{ADDRESS}: it is where the other servers reach this one, such as http://10.0.0.5:8002"),
+            format!("{ADDRESS}: it is where the other servers reach this one, such as http://10.0.0.5:8002 or https://one.example:8002"),
         )
     })?;
     let secret = substitute(entry.secret.expose_secret(), environment).map_err(|name| unset(SECRET, &name))?;
@@ -141,7 +172,7 @@ fn of_cluster(entry: &ClusterEntry, environment: &Environment) -> Result<Cluster
         let reason = format!("{SECRET}: it needs at least {MIN_SECRET} random characters, the same on all servers");
         return Err(bad("config.yml", reason));
     }
-    Ok(ClusterConfig { address, secret: secret.into() })
+    Ok(ClusterConfig { address, authorities: entry.ca.clone(), secret: secret.into() })
 }
 
 fn of_document(file: &File, environment: &Environment) -> Result<DatabaseConfig, ConfigError> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rustls::RootCertStore;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +39,8 @@ pub(super) enum OpenedPlace {
 pub(super) struct Membership {
     cluster: Arc<Cluster>,
     config: ClusterConfig,
+    /// Those of the other servers.
+    authorities: RootCertStore,
 }
 
 impl HomePlace {
@@ -64,8 +67,9 @@ impl HomePlace {
             if sign_ins.is_some() {
                 Home::close_folder(&folder)?;
             }
+            let authorities = config.trusted().map_err(StartRefused::Authorities)?;
             let joined = Cluster::join(&database, (&config, sign_ins), &folder).await.map_err(refused)?;
-            return Ok(OpenedPlace::Cluster(Membership { cluster: Arc::new(joined), config }));
+            return Ok(OpenedPlace::Cluster(Membership { cluster: Arc::new(joined), config, authorities }));
         }
         let (database, claimant) = (database.homes(), Claimant::start());
         let opened = Replica::open((&database, &HomeKey::Server), &folder, CacheUse::Serve, claimant).await;
@@ -145,9 +149,10 @@ impl OpenedPlace {
 
     /// Returns what passes requests on to the servers that have their homes; `None` if there is no cluster.
     pub fn forwarder(&self, tenants: &Arc<TenantRegistry>, stopping: &CancellationToken) -> Option<Arc<Forwarder>> {
-        let Self::Cluster(Membership { cluster, config }) = self else { return None };
+        let Self::Cluster(Membership { cluster, config, authorities }) = self else { return None };
         let owners = ClusterOwners { tenants: tenants.clone(), cluster: cluster.clone() };
-        Some(Arc::new(Forwarder::new(Arc::new(owners), &config.secret, stopping.clone())))
+        let forwarder = Forwarder::new(Arc::new(owners), &config.secret, authorities.clone(), stopping.clone());
+        Some(Arc::new(forwarder.counted_by(tenants.runtime().metrics.clone())))
     }
 
     /// Takes no home any more: this server ends soon.

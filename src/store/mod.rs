@@ -11,6 +11,7 @@ mod archives;
 mod aside;
 mod atomic;
 mod audit;
+mod authorities;
 mod backup;
 mod beginning;
 mod blobs;
@@ -96,6 +97,7 @@ use seal::sha256_bytes;
 pub use accounts::{AccountsUnusable, StoredAccounts};
 pub use api_tokens::{API_TOKEN_PREFIX, ApiTokenScope, ApiTokens};
 pub use archives::ArchiveKind;
+pub use authorities::{AuthoritiesUnusable, trusted_authorities};
 pub use backup::{
     BackupError, BackupOptions, BackupReport, LeftOut as LeftOutOfBackup, LinkUse, RestoreOptions, RestoreReport,
     SecretsUse, back_up, back_up_database, restore,

@@ -20,7 +20,7 @@ use crate::script::script;
 use crate::world::{PLAIN, World};
 
 /// Whether this machine has the program that makes certificates.
-fn can_make_certificates() -> bool {
+pub fn can_make_certificates() -> bool {
     let is_there = Command::new("openssl").arg("version").output().is_ok_and(|output| output.status.success());
     if !is_there {
         eprintln!("SKIPPED: there is no openssl on this machine");
@@ -29,7 +29,7 @@ fn can_make_certificates() -> bool {
 }
 
 /// Makes a certificate for `name` and its key, `{file}.pem` and `{file}.key`, beside the home.
-fn certify(world: &World, (file, name): (&str, &str), more: &[&str]) {
+pub fn certify(world: &World, (file, name): (&str, &str), more: &[&str]) {
     let [certificate, key] = ["pem", "key"].map(|ending| beside(world, &format!("{file}.{ending}")));
     let mut command = Command::new("openssl");
     command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-days", "30", "-subj"]);
@@ -40,7 +40,7 @@ fn certify(world: &World, (file, name): (&str, &str), more: &[&str]) {
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-fn beside(world: &World, name: &str) -> String {
+pub fn beside(world: &World, name: &str) -> String {
     world.home().parent().unwrap().join(name).to_str().unwrap().to_owned()
 }
 
@@ -97,7 +97,7 @@ impl ServerCertVerifier for AcceptAll {
 }
 
 /// Sends a request over TLS. Returns the certificate of the server, and its answer as text.
-async fn secure(address: SocketAddr, request: &str) -> (Vec<u8>, String) {
+pub async fn secure(address: SocketAddr, request: &str) -> (Vec<u8>, String) {
     let config = rustls::ClientConfig::builder_with_provider(Arc::new(default_provider()));
     let config = config.with_safe_default_protocol_versions().unwrap().dangerous();
     let config = config.with_custom_certificate_verifier(Arc::new(AcceptAll)).with_no_client_auth();
@@ -122,7 +122,7 @@ async fn plain(address: SocketAddr, request: &str) -> String {
     answer
 }
 
-fn request(line: &str, host: &str, more: &str) -> String {
+pub fn request(line: &str, host: &str, more: &str) -> String {
     format!("{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n")
 }
 

@@ -1,5 +1,7 @@
 //! Decides where a request is answered, and passes it on.
 
+use std::error::Error;
+use std::io;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -9,6 +11,7 @@ use axum::http::uri::{PathAndQuery, Scheme, Uri};
 use axum::http::{HeaderValue, Response, StatusCode, Version, header};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
+use rustls::RootCertStore;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +22,7 @@ use super::proof::{FORWARDED, Forwarded, Key};
 use super::relay::{Ends, Upgrades, answer, asks_for_upgrade, remove_headers_of_connection};
 use crate::api::error::ApiError;
 use crate::engine::TenantId;
+use crate::engine::metrics::Metrics;
 
 /// Seconds after which a client tries again while a home is on its way.
 const RETRY_AFTER: u64 = 1;
@@ -30,6 +34,8 @@ pub struct Forwarder {
     client: HopClient,
     /// Cancelled when this server stops.
     stopping: CancellationToken,
+    /// What counts requests, if anything does.
+    metrics: Option<Arc<Metrics>>,
 }
 
 /// What became of a request.
@@ -54,9 +60,19 @@ struct Failed {
 }
 
 impl Forwarder {
-    /// `secret` is that of the cluster.
-    pub fn new(owners: Arc<dyn Owners>, secret: &SecretString, stopping: CancellationToken) -> Self {
-        Self { owners, key: Key::of(secret), client: hop_client(), stopping }
+    /// `secret` is that of the cluster. `authorities` are trusted with the certificates of the other servers.
+    pub fn new(
+        owners: Arc<dyn Owners>,
+        secret: &SecretString,
+        authorities: RootCertStore,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self { owners, key: Key::of(secret), client: hop_client(authorities), stopping, metrics: None }
+    }
+
+    /// Counts the requests that are passed on.
+    pub fn counted_by(self, metrics: Option<Arc<Metrics>>) -> Self {
+        Self { metrics, ..self }
     }
 
     /// Reads and removes what another server says of a request. See [`Key::receive`].
@@ -74,6 +90,19 @@ impl Forwarder {
     /// Returns `home_elsewhere` if another server has passed the request on and the home is not here, `home_moving` if the owner
     /// did not get it, `answer_lost` if it may have carried it out, and `body_incomplete`.
     pub async fn pass(&self, home: &TenantId, request: Request) -> Result<Passed, ApiError> {
+        let passed = self.pass_to_owner(home, request).await;
+        let outcome = match &passed {
+            Ok(Passed::Here(_)) => return passed,
+            Ok(Passed::Answered(_)) => "answered",
+            Err(error) => error.code,
+        };
+        if let Some(metrics) = &self.metrics {
+            metrics.forwarded(outcome);
+        }
+        passed
+    }
+
+    async fn pass_to_owner(&self, home: &TenantId, request: Request) -> Result<Passed, ApiError> {
         let destination = self.owners.of(home).await;
         let owner = match destination {
             Destination::Here => return Ok(Passed::Here(request)),
@@ -116,7 +145,13 @@ impl Forwarder {
         };
         match answered {
             None => Err(failed(owner, HopFailure::Broken, true)),
-            Some(Err(error)) if error.is_connect() => Err(failed(owner, HopFailure::Unreachable, false)),
+            Some(Err(error)) if error.is_connect() => {
+                if let Some(reason) = tls_problem(&error) {
+                    let address = &owner.address;
+                    tracing::warn!(%address, %reason, "no encrypted connection to another server; check store.cluster.ca");
+                }
+                Err(failed(owner, HopFailure::Unreachable, false))
+            }
             Some(Err(_)) => Err(failed(owner, HopFailure::Broken, true)),
             Some(Ok(answer)) if answer.status() == StatusCode::MISDIRECTED_REQUEST => {
                 Err(failed(owner, HopFailure::NotOwner, false))
@@ -129,7 +164,7 @@ impl Forwarder {
     fn outgoing(&self, parts: &Parts, body: Body, owner: &Owner) -> Option<Request> {
         let address: Uri = owner.address.parse().ok()?;
         let mut uri = address.into_parts();
-        if uri.scheme != Some(Scheme::HTTP) {
+        if ![Some(Scheme::HTTP), Some(Scheme::HTTPS)].contains(&uri.scheme) {
             return None;
         }
         uri.path_and_query = parts.uri.path_and_query().cloned().or_else(|| Some(PathAndQuery::from_static("/")));
@@ -168,6 +203,19 @@ impl Failed {
     fn refusal(&self, parts: &Parts) -> ApiError {
         if self.is_unknown && !is_repeatable(parts) { answer_lost() } else { home_moving() }
     }
+}
+
+/// Returns what was wrong with the encryption, if that was the reason why no connection was made.
+fn tls_problem(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut cause = Some(error);
+    while let Some(known) = cause {
+        if let Some(of_tls) = known.downcast_ref::<rustls::Error>() {
+            return Some(of_tls.to_string());
+        }
+        let io = known.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        cause = io.map_or_else(|| known.source(), |inner| Some(inner as &(dyn Error + 'static)));
+    }
+    None
 }
 
 pub fn home_moving() -> ApiError {

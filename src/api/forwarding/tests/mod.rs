@@ -18,6 +18,7 @@ use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, FutureExt};
+use rustls::RootCertStore;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -103,7 +104,12 @@ impl Server {
         let (events, receiver) = mpsc::channel(1);
         let (sender, arrived) = mpsc::unbounded_channel();
         let door = Door { events: Arc::new(Mutex::new(Some(receiver))), arrived: sender };
-        let forwarder = Arc::new(Forwarder::new(known.clone(), &secret.to_owned().into(), stopping.clone()));
+        let forwarder = Arc::new(Forwarder::new(
+            known.clone(),
+            &secret.to_owned().into(),
+            RootCertStore::empty(),
+            stopping.clone(),
+        ));
         let routes = Router::new()
             .route("/api/echo", any(echo))
             .route("/api/events", get(events_of))
@@ -219,6 +225,11 @@ pub(super) fn request(method: Method, url: String) -> axum::http::request::Build
     axum::http::Request::builder().method(method).uri(url)
 }
 
+/// Returns a client as other servers of the cluster have it.
+pub(super) fn client() -> HopClient {
+    hop_client(RootCertStore::empty())
+}
+
 pub(super) async fn sent(client: &HopClient, request: Request) -> Response<Body> {
     client.request(request).await.unwrap().map(Body::new)
 }
@@ -231,7 +242,7 @@ pub(super) async fn code(answer: Response<Body>) -> (u16, String) {
 
 pub(super) async fn get_code(server: &Server, path: &str) -> (u16, String) {
     let request = request(Method::GET, server.url(path)).body(Body::empty()).unwrap();
-    code(sent(&hop_client(), request).await).await
+    code(sent(&client(), request).await).await
 }
 
 pub(super) async fn text(pieces: &mut BodyDataStream) -> String {

@@ -19,7 +19,7 @@ async fn request_and_answer_pass_through_unchanged() {
         .header("connection", "cookie, keep-alive, te")
         .body(Body::from("12345"))
         .unwrap();
-    let answer = sent(&hop_client(), request).await;
+    let answer = sent(&client(), request).await;
     assert_eq!(answer.status(), StatusCode::IM_A_TEAPOT);
     assert_eq!(
         (&answer.headers()["x-one"], &answer.headers()["set-cookie"]),
@@ -47,7 +47,7 @@ async fn invented_header_is_refused() {
     let (first, owner) = cluster().await;
     for value in ["", "1", "1 1764327600000 10.0.0.1 https 7 00", "2 x", &"1 ".repeat(300)] {
         let request = request(Method::GET, owner.url("/api/echo")).header(FORWARDED, value).body(Body::empty());
-        assert_eq!(code(sent(&hop_client(), request.unwrap()).await).await, (403, "bad_forward".to_owned()), "{value}");
+        assert_eq!(code(sent(&client(), request.unwrap()).await).await, (403, "bad_forward".to_owned()), "{value}");
     }
     let stranger = Server::start("another secret, which is as long as it").await;
     first.known.set(Destination::Server(stranger.owner()));
@@ -59,7 +59,7 @@ async fn stream_passes_through_piece_by_piece() {
     let (first, owner) = cluster().await;
     let request = request(Method::GET, first.url("/api/events")).body(Body::empty()).unwrap();
     // The answer begins before the first event.
-    let answer = sent(&hop_client(), request).await;
+    let answer = sent(&client(), request).await;
     assert_eq!(answer.headers()[header::CONTENT_TYPE], "text/event-stream");
     let mut pieces = answer.into_body().into_data_stream();
     for number in 0..200 {
@@ -77,7 +77,7 @@ async fn stream_passes_through_piece_by_piece() {
 async fn client_that_leaves_cancels_what_waits() {
     let (first, mut owner) = cluster().await;
     let request = request(Method::POST, first.url("/api/wait")).body(Body::from("{}")).unwrap();
-    let waiting = tokio::spawn(async move { hop_client().request(request).await });
+    let waiting = tokio::spawn(async move { client().request(request).await });
     assert_eq!(owner.arrival().await, "waits");
     waiting.abort();
     assert_eq!(owner.arrival().await, "dropped");
@@ -89,7 +89,7 @@ async fn upload_passes_through_as_a_stream() {
     let (sender, receiver) = mpsc::channel::<Bytes>(1);
     let pieces = tokio_stream::wrappers::ReceiverStream::new(receiver).map(Ok::<_, std::io::Error>);
     let request = request(Method::POST, first.url("/api/upload")).body(Body::from_stream(pieces)).unwrap();
-    let answer = tokio::spawn(async move { sent(&hop_client(), request).await });
+    let answer = tokio::spawn(async move { sent(&client(), request).await });
     for number in 1..=20_usize {
         sender.send(vec![b'x'; 1000].into()).await.unwrap();
         // The owner has it before the client sends more.
@@ -124,7 +124,7 @@ async fn lost_home_cuts_streams_off() {
     let lost = CancellationToken::new();
     first.known.set(Destination::Server(Owner { lost: lost.clone(), ..owner.owner() }));
     let request = request(Method::GET, first.url("/api/events")).body(Body::empty()).unwrap();
-    let mut pieces = sent(&hop_client(), request).await.into_body().into_data_stream();
+    let mut pieces = sent(&client(), request).await.into_body().into_data_stream();
     owner.events.send("event: n\n\n".into()).await.unwrap();
     assert_eq!(text(&mut pieces).await, "event: n\n\n");
     lost.cancel();
@@ -137,7 +137,7 @@ async fn lost_home_cuts_streams_off() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn passing_through_costs_little() {
     let (first, owner) = cluster().await;
-    let client = hop_client();
+    let client = client();
     let mut took = [Vec::new(), Vec::new()];
     for round in 0..600 {
         for (server, took) in [&owner, &first].into_iter().zip(&mut took) {
