@@ -231,3 +231,35 @@ async fn cluster_of_other_people_is_refused() {
     let second = cluster.serve(1).await;
     assert_eq!(second.get("/api/auth/mode").await.ok()["data"]["has_accounts"], true);
 }
+
+#[tokio::test]
+async fn cluster_that_cannot_read_accounts_gives_homes_up() {
+    let Some(cluster) = cluster_of_people(2).await else { return };
+    let servers = [cluster.serve(0).await, cluster.serve(1).await];
+    let [a, b] = &servers;
+    let ada = first_account(a, a).await;
+    let bob = joined(a, &ada, "Bob").await;
+    use_home(b, &bob, "bob").await;
+    let stream = follow(b, &bob).await;
+    let accounts = "FROM files f WHERE p.home_id = f.home_id AND f.path = 'accounts.json' AND p.sha256 = ANY(f.pieces)";
+    cluster
+        .database
+        .execute(&format!("CREATE TABLE watch.kept AS SELECT p.* FROM pieces p, LATERAL (SELECT 1 {accounts}) x"))
+        .await;
+    cluster.database.execute(&format!("UPDATE pieces p SET bytes = 'damaged' {accounts}")).await;
+    cluster.database.execute("UPDATE files SET changed_no = changed_no + 1 WHERE path = 'accounts.json'").await;
+    for server in &servers {
+        eventually("it can have no home", async || {
+            let answer = server.get("/ready").await;
+            answer.status() == 503 && answer.refused().1 == "database_unreachable"
+        })
+        .await;
+    }
+    stream.rest().await;
+    assert_eq!(get(b, &bob, "/api/sessions").await.status(), 503, "nobody is let in");
+    let repair =
+        "UPDATE pieces p SET bytes = k.bytes FROM watch.kept k WHERE p.home_id = k.home_id AND p.sha256 = k.sha256";
+    cluster.database.execute(repair).await;
+    assert_eq!(history(a, &bob).await["messages"][0]["content"], "bob asks");
+    assert_eq!(history(b, &bob).await["messages"][0]["content"], "bob asks");
+}

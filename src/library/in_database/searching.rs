@@ -128,7 +128,8 @@ impl InDatabase {
         {
             return Ok(means.clone());
         }
-        let means: Arc<[ScriptMean]> = self.database.ask_reading(reading, |reading| reading.means())?.into();
+        let means: Arc<[ScriptMean]> =
+            self.database.ask_reading(reading, |reading| reading.means(totals.chunks))?.into();
         *known = Some((totals, means.clone()));
         Ok(means)
     }
@@ -149,7 +150,7 @@ impl InDatabase {
     }
 }
 
-/// Whether the means of so many vectors are still good enough: reading all vectors takes seconds.
+/// Whether the means of so many vectors are still good enough: reading many vectors takes seconds.
 fn is_near(known: LibraryTotals, now: LibraryTotals) -> bool {
     (known.embedded - now.embedded).abs() <= now.embedded / 100
 }

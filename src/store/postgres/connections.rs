@@ -1,4 +1,4 @@
-//! The connections with which the homes of a process are written. Homes share them, so that many people need few.
+//! The connections of a process to its database. Homes share them, so that many people need few.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -14,14 +14,12 @@ use super::connection::Database;
 use super::counters::{DatabaseCounters, DatabaseFigures};
 use super::error::DatabaseError;
 
-/// Maximum number of writes under way at the same time.
-const MAX_CONNECTIONS: usize = 16;
-
 /// Connections to one database. Cheap to clone.
 #[derive(Clone)]
 pub struct Connections(Arc<Shared>);
 
 struct Shared {
+    limit: usize,
     turns: Arc<Semaphore>,
     idle: Mutex<Vec<DatabaseClient>>,
     /// How many connections were made.
@@ -35,18 +33,6 @@ pub(super) struct Lease {
     shared: Arc<Shared>,
 }
 
-impl Default for Connections {
-    fn default() -> Self {
-        let turns = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        Self(Arc::new(Shared {
-            turns,
-            idle: Mutex::default(),
-            made: AtomicU64::new(0),
-            counters: DatabaseCounters::default(),
-        }))
-    }
-}
-
 impl fmt::Debug for Connections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Connections({} made)", self.made())
@@ -54,6 +40,16 @@ impl fmt::Debug for Connections {
 }
 
 impl Connections {
+    pub(super) fn at_most(limit: usize) -> Self {
+        Self(Arc::new(Shared {
+            limit,
+            turns: Arc::new(Semaphore::new(limit)),
+            idle: Mutex::default(),
+            made: AtomicU64::new(0),
+            counters: DatabaseCounters::default(),
+        }))
+    }
+
     /// Returns a connection that nobody uses, or a new one. Waits while too many are in use.
     ///
     /// # Errors
@@ -83,7 +79,7 @@ impl Connections {
 
     /// Returns what was counted of the homes that share these connections.
     pub fn figures(&self) -> DatabaseFigures {
-        self.0.counters.figures(MAX_CONNECTIONS - self.0.turns.available_permits())
+        self.0.counters.figures(self.0.limit - self.0.turns.available_permits())
     }
 
     /// Returns how many connections were made. If it is the same as before, no connection was lost in the meantime that is used

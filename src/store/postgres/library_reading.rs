@@ -3,8 +3,8 @@
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::client::DatabaseClient;
 use super::connection::answered;
+use super::connections::Lease;
 use super::error::DatabaseError;
 use super::library_changes::{Tables, vector_text};
 use super::library_rows::{LibraryModel, OpenedLibrary};
@@ -19,22 +19,25 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL 
 const DOING: &str = "searching a library";
 const COLUMNS: &str = "c.chunk_id, c.file_order, c.key, c.script, c.words, c.sequence, c.units, c.start, c.first_line, c.last_line, c.body";
 
+/// Enough chunks for their mean vector.
+const MEAN_CHUNKS: i64 = 20_000;
+
 /// What a library is at one moment.
 pub struct LibraryReading {
-    client: DatabaseClient,
+    client: Lease,
     library: OpenedLibrary,
     tables: Tables,
 }
 
 impl LibraryReading {
-    pub(super) async fn begin(client: DatabaseClient, library: OpenedLibrary) -> Result<Self, DatabaseError> {
+    pub(super) async fn begin(client: Lease, library: OpenedLibrary) -> Result<Self, DatabaseError> {
         answered(client.batch_execute(BEGIN), DOING).await?;
         let tables = Tables(library.id);
         Ok(Self { client, library, tables })
     }
 
     /// Returns the connection if it can be used again.
-    pub(super) async fn end(self) -> Option<DatabaseClient> {
+    pub(super) async fn end(self) -> Option<Lease> {
         answered(self.client.batch_execute("COMMIT"), DOING).await.is_ok().then_some(self.client)
     }
 
@@ -172,18 +175,22 @@ impl LibraryReading {
         Ok(found.iter().map(fetched).collect())
     }
 
-    /// Returns the mean vector of the chunks of each writing system. Reads all vectors.
-    pub async fn means(&self) -> Result<Vec<ScriptMean>, DatabaseError> {
+    /// Returns the mean vector of the chunks of each writing system: of all, or in a large library of about [`MEAN_CHUNKS`], because
+    /// reading all vectors takes minutes. `total` is the number of chunks.
+    pub async fn means(&self, total: i64) -> Result<Vec<ScriptMean>, DatabaseError> {
         if self.library.model.is_none() {
             return Ok(Vec::new());
         }
-        answered(self.client.batch_execute("SET LOCAL statement_timeout = '120s'"), DOING).await?;
+        let sample = match total > MEAN_CHUNKS {
+            true => format!("TABLESAMPLE SYSTEM ({:.4}) REPEATABLE (1)", 100.0 * MEAN_CHUNKS as f64 / total as f64),
+            false => String::new(),
+        };
         let find = format!(
-            "SELECT c.script, count(*), avg(v.v::vector)::real[] FROM {} AS c JOIN {} AS v ON v.key = c.key GROUP BY c.script",
+            "SELECT c.script, count(*), avg(v.v::vector)::real[] FROM {} AS c {sample} JOIN {} AS v ON v.key = c.key GROUP BY c.script",
             self.tables.chunks(),
             self.tables.vectors()
         );
-        let found = self.client.query_typed(&find, &[]).await.map_err(DatabaseError::doing(DOING))?;
+        let found = answered(self.client.query_typed(&find, &[]), DOING).await?;
         Ok(found.iter().map(|row| ScriptMean { script: row.get(0), chunks: row.get(1), mean: row.get(2) }).collect())
     }
 }

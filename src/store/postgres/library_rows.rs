@@ -3,21 +3,18 @@
 //! Each write locks the row of the library and compares the fence there. Whoever claims the home next raises that fence when it
 //! opens the library, and waits for the write under way, so two servers never write one library at the same time.
 
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::Mutex;
 use tokio_postgres::types::Type;
 
-use super::client::DatabaseClient;
-use super::connection::{Database, answered};
+use super::connection::answered;
+use super::connections::Lease;
 use super::error::DatabaseError;
 use super::library_changes::{Change, LibraryWrite, Tables, vectors_are_possible};
 use super::library_reading::LibraryReading;
 use super::link::{HomeLink, Value};
 use crate::domain::library_rows::{LibraryFile, LibraryTotals};
-
-/// Connections for searches that are kept while nobody searches.
-const KEPT_READERS: usize = 4;
 
 const OPEN: &str = "UPDATE libraries AS l SET fence = h.fence FROM homes AS h WHERE l.home_id = $1 AND l.name = $4 AND h.home_id = $1 AND \
     h.fence = $2 AND h.owner = $3 AND l.fence <= h.fence RETURNING l.library_id, l.tag, l.complete, l.model, l.dimension";
@@ -29,7 +26,6 @@ pub struct LibraryRows {
     name: String,
     /// Held while the library is written: one change after the other.
     writer: Mutex<()>,
-    readers: StdMutex<Vec<DatabaseClient>>,
 }
 
 /// A library as it was found.
@@ -52,7 +48,7 @@ pub struct LibraryModel {
 
 impl LibraryRows {
     pub(super) fn new(link: Arc<HomeLink>, name: &str) -> Self {
-        Self { link, name: name.to_owned(), writer: Mutex::default(), readers: StdMutex::default() }
+        Self { link, name: name.to_owned(), writer: Mutex::default() }
     }
 
     /// Opens the library for this claim of the home; `None` if there is none.
@@ -73,7 +69,7 @@ impl LibraryRows {
                 return Err(self.link.refusal(&client).await);
             }
         }
-        self.keep(client);
+        client.give_back();
         Ok(found.map(|row| {
             let model = row.get::<_, Option<String>>(3).zip(row.get::<_, Option<i32>>(4));
             let model = model.map(|(id, dimension)| LibraryModel { id, dimension: dimension.unsigned_abs() });
@@ -113,7 +109,7 @@ impl LibraryRows {
     pub async fn use_model(&self, model: &LibraryModel) -> Result<(), DatabaseError> {
         let client = self.reader().await?;
         vectors_are_possible(&client, model.dimension).await?;
-        self.keep(client);
+        client.give_back();
         self.write(Change::Model(model)).await
     }
 
@@ -132,7 +128,7 @@ impl LibraryRows {
         let client = self.reader().await?;
         let find = format!("SELECT state FROM {}", Tables(library.id).files());
         let found = answered(client.query_typed(&find, &[]), "reading the files of a library").await?;
-        self.keep(client);
+        client.give_back();
         Ok(found.iter().map(|row| row.get(0)).collect())
     }
 
@@ -151,7 +147,7 @@ impl LibraryRows {
             Tables(library.id).all().map(|name| format!("coalesce(pg_total_relation_size(to_regclass('{name}')), 0)"));
         let sum = format!("SELECT ({})::bigint", names.join(" + "));
         let found = answered(client.query_typed_one(&sum, &[]), "measuring a library").await?;
-        self.keep(client);
+        client.give_back();
         Ok(found.get::<_, i64>(0).unsigned_abs())
     }
 
@@ -164,7 +160,7 @@ impl LibraryRows {
     /// Ends a reading, and keeps its connection for the next one.
     pub async fn done(&self, reading: LibraryReading) {
         if let Some(client) = reading.end().await {
-            self.keep(client);
+            client.give_back();
         }
     }
 
@@ -181,21 +177,13 @@ impl LibraryRows {
     async fn write(&self, change: Change<'_>) -> Result<(), DatabaseError> {
         let write = LibraryWrite { name: &self.name, change };
         let _no_other = self.writer.lock().await;
+        // Never closed. Facts of conversations must not wait for many libraries.
+        let _turn = self.link.database.library_writers.acquire().await;
         self.link.write(&write).await
     }
 
-    async fn reader(&self) -> Result<DatabaseClient, DatabaseError> {
-        let kept = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        match kept.filter(|client| !client.is_closed()) {
-            Some(client) => Ok(client),
-            None => Ok(Database::connect(&self.link.database.address).await?.into_client()),
-        }
-    }
-
-    fn keep(&self, client: DatabaseClient) {
-        let mut kept = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < KEPT_READERS {
-            kept.push(client);
-        }
+    async fn reader(&self) -> Result<Lease, DatabaseError> {
+        let database = &self.link.database;
+        database.library_readers.lease(&database.address).await
     }
 }

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::address::DatabaseAddress;
@@ -12,6 +14,13 @@ use super::connections::Connections;
 use crate::domain::AccountId;
 use crate::store::accounts::PEOPLE;
 
+/// Maximum number of writes of homes under way at the same time.
+const WRITERS: usize = 16;
+/// The same of searches in libraries.
+const LIBRARY_READERS: usize = 8;
+/// How many of the writes may be those of libraries, which take long.
+const LIBRARY_WRITERS: usize = 4;
+
 /// A database of homes.
 #[derive(Clone, Debug)]
 pub struct HomeDatabase {
@@ -19,12 +28,17 @@ pub struct HomeDatabase {
     pub loss: LossPolicy,
     /// Those with which its homes are written.
     pub connections: Connections,
+    /// Those with which its libraries are read.
+    pub library_readers: Connections,
+    pub library_writers: Arc<Semaphore>,
 }
 
 impl HomeDatabase {
     /// Returns a database with connections of its own.
     pub fn new(address: DatabaseAddress, loss: LossPolicy) -> Self {
-        Self { address, loss, connections: Connections::default() }
+        let [connections, library_readers] = [WRITERS, LIBRARY_READERS].map(Connections::at_most);
+        let library_writers = Arc::new(Semaphore::new(LIBRARY_WRITERS));
+        Self { address, loss, connections, library_readers, library_writers }
     }
 }
 
