@@ -164,7 +164,10 @@ fn of_cluster(entry: &ClusterEntry, environment: &Environment) -> Result<Cluster
     let address = address.ok_or_else(|| {
         bad(
             "config.yml",
-            format!("{ADDRESS}: it is where the other servers reach this one, such as http://10.0.0.5:8002 or https://one.example:8002"),
+            format!(
+                "{ADDRESS}: it is where the other servers reach this one, such as http://10.0.0.5:8002 or \
+                 https://one.example:8002"
+            ),
         )
     })?;
     let secret = substitute(entry.secret.expose_secret(), environment).map_err(|name| unset(SECRET, &name))?;
@@ -252,12 +255,16 @@ mod tests {
         assert!(!format!("{read:?}").contains("canary"), "{read:?}");
         let cluster = read.cluster.unwrap();
         assert_eq!((cluster.address.as_str(), cluster.secret.expose_secret()), ("http://10.0.0.5:8002", secret));
+        assert!(!cluster.is_over_tls() && cluster.authorities.is_none());
+        let over_tls = store("{address: 'https://one.example', secret: '${CLUSTER_SECRET}', ca: ca.pem}");
+        let cluster = database(&over_tls, &variables).unwrap().unwrap().cluster.unwrap().beneath(Path::new("/home"));
+        assert!(cluster.is_over_tls() && cluster.authorities == Some(PathBuf::from("/home/ca.pem")));
         for (cluster, words) in [
             ("{address: 'http://a:1'}", "secret"),
             ("{secret: '${CLUSTER_SECRET}'}", "address"),
             ("{address: 'http://a:1', secret: 'canary-too-short'}", "at least 32"),
             ("{address: 'http://a:1', secret: '${NOT_SET}'}", "the variable NOT_SET"),
-            ("{address: 'https://a:1', secret: '${CLUSTER_SECRET}'}", "store.cluster.address"),
+            ("{address: 'ftp://a:1', secret: '${CLUSTER_SECRET}'}", "store.cluster.address"),
             ("{address: 'http://a:1/path', secret: '${CLUSTER_SECRET}'}", "store.cluster.address"),
             ("{address: 'http://canary:x@a:1', secret: '${CLUSTER_SECRET}'}", "store.cluster.address"),
         ] {
