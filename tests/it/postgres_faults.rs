@@ -198,7 +198,8 @@ async fn postgres_writes_that_wait_for_a_lock_keep_no_connections() {
     server.settled("s").await;
     let held = database.hold("SELECT FROM homes FOR UPDATE").await;
     let said = server.post("/api/sessions/s/messages", json!({"message": "it waits"}));
-    // Facts and files are written apart, so at most two statements wait for the row; each is given up after 20 seconds.
+    // Facts and files are written apart, so two statements wait for the row. Each is given up after 20 seconds, and for a moment the
+    // next attempt waits beside it.
     let waiting =
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
     let given_up = "a statement that nobody waits for was cancelled";
@@ -218,7 +219,7 @@ async fn postgres_writes_that_wait_for_a_lock_keep_no_connections() {
     };
     let (said, most) = tokio::join!(said, watched);
     assert_eq!(said.status(), 202, "{}", said.text());
-    assert!((1..=2).contains(&most), "{most} statements waited at once");
+    assert!((1..=4).contains(&most), "{most} statements waited at once");
     server.settled("s").await;
     let history = server.get("/api/sessions/s/history").await.ok().to_string();
     assert_eq!(history.matches("it waits").count(), 1, "{history}");
