@@ -128,15 +128,20 @@ eval-cross: build ## Measure retrieval on questions asked in another language th
 	rm -rf "$(TARGET)/eval-cross" && cp -r eval/cross-language "$(TARGET)/eval-cross"
 	$(TARGET)/release/miniclaw eval --home "$(TARGET)/eval-cross"
 
-# QEMU emulates the instructions of Haswell (AVX2, no AVX-512) and of Nehalem (neither).
+# QEMU emulates the instructions of Haswell (AVX2, no AVX-512), of Nehalem (neither), and of aarch64.
 ON := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER
-COMPARED := cargo test --locked --test processors -- --nocapture
+ARM := aarch64-unknown-linux-gnu
+ON_ARM := CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU
+COMPARED := MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test processors
+SHOWN := -- --nocapture
 
-processors: embedder-use ## Compare what searches find on this processor and on emulated ones
+processors: frontend/dist/index.html embedder embedder-use ## Compare what searches find on this processor and on emulated ones
 	@scripts/install-tools.sh processors
-	MINICLAW_MODELS="$(MODELS_DIR)" $(COMPARED)
-	MINICLAW_MODELS="$(MODELS_DIR)" $(ON)="qemu-x86_64-static -cpu Haswell" $(COMPARED)
-	MINICLAW_MODELS="$(MODELS_DIR)" $(ON)="qemu-x86_64-static -cpu Nehalem" $(COMPARED)
+	$(COMPARED) $(SHOWN)
+	$(ON)="qemu-x86_64-static -cpu Haswell" $(COMPARED) $(SHOWN)
+	$(ON)="qemu-x86_64-static -cpu Nehalem" $(COMPARED) $(SHOWN)
+	$(ON_ARM)_LINKER=aarch64-linux-gnu-gcc $(ON_ARM)_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu" \
+	  $(COMPARED) --target $(ARM) $(SHOWN)
 
 # Measures a copy, because building the driver overwrites the binary with one that has tokio's test features.
 bench: build ## Run the benchmarks and write docs/benchmarks.md

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the missing tools of a step: `model` (a C++ compiler for llama.cpp), `browser` (for UI tests), `disk`
 # (for tests of power cuts and disk errors), `sandbox` (the commands of the sandbox's everyday jobs, and
-# bubblewrap for level strict), `processors` (emulators of other processors), `postgres` (PostgreSQL with pgvector, in
+# bubblewrap for level strict), `processors` (emulators of other processors,
+# and a compiler for aarch64), `postgres` (PostgreSQL with pgvector, in
 # target/tools/postgres) or `cluster` (that, with HAProxy and PgBouncer, for several servers).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -30,6 +31,11 @@ case "${1:-}" in
     ;;
   processors)
     need qemu-x86_64-static qemu-user-static
+    # The C code of some crates, and the linker.
+    need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+    need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
+    # Rust's own library for it; a Rust that rustup did not install has to bring it.
+    ! command -v rustup >/dev/null 2>&1 || rustup target add aarch64-unknown-linux-gnu
     ;;
   disk)
     # Power cuts on file systems created by the tests, and failing system calls.
@@ -60,7 +66,7 @@ case "${1:-}" in
     fi
     ;;
   *)
-    echo "usage: $0 model|browser|disk|sandbox|postgres|cluster" >&2
+    echo "usage: $0 model|browser|processors|disk|sandbox|postgres|cluster" >&2
     exit 2
     ;;
 esac
