@@ -31,7 +31,7 @@ case "${1:-}" in
     ;;
   processors)
     need qemu-x86_64-static qemu-user-static
-    # The C code of some crates, and the linker.
+    # For the C code of some crates, and the linker. The package of g++ brings the headers of the C library.
     need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
     need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
     # Rust's own library for it; a Rust that rustup did not install has to bring it.
