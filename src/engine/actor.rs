@@ -119,9 +119,11 @@ impl Actor {
     pub fn new(id: SessionId, loaded: Loaded, tenant: Arc<Tenant>) -> Self {
         if let Some(work_id) = tenant.work_taken_over(&loaded.session) {
             tenant.hub.resume(&id, &work_id);
+            tenant.approvals.note_answers(&loaded.session, &work_id);
         }
         if let Some(work) = loaded.session.waiting() {
             tenant.hub.resume(&id, &work.work_id);
+            tenant.approvals.note_answers(&loaded.session, &work.work_id);
             tenant.client_works.note(&id, &loaded.session);
         }
         let ledger = Ledger::new(id, loaded, &tenant);

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{EngineError, Tenant, blocking};
 use crate::domain::elicitation::FieldProblem;
-use crate::domain::{AlwaysAllowedCall, Approval, Decision, RehearsalState, SessionId};
+use crate::domain::{AlwaysAllowedCall, Approval, Decision, RehearsalState, Session, SessionId, WorkId};
 use crate::tools::Unrehearsable;
 
 /// Number of answered approvals remembered, so that a second answer is told the first decision.
@@ -150,8 +150,16 @@ impl Approvals {
         }
     }
 
+    /// Notes what was answered during a work before its session was loaded: whoever answers it again is told.
+    pub(super) fn note_answers(&self, session: &Session, work_id: &WorkId) {
+        for answer in session.calls_of(work_id).filter_map(|call| call.approval.as_ref()?.answered()) {
+            self.answered(&answer.id, answer.decision);
+        }
+    }
+
     pub(super) fn answered(&self, id: &str, decision: Decision) {
         let mut known = self.known();
+        known.answered.retain(|(other, _)| other != id);
         known.waiting.retain(|approval| approval.id != id);
         known.answered.truncate(ANSWERED - 1);
         known.answered.push_front((id.to_owned(), decision));
