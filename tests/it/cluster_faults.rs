@@ -12,28 +12,28 @@ use crate::script::{call, calls, script, steps};
 use crate::world::{ASKING, CONFIG, Server, eventually};
 
 /// Returns a reply to the message with this text only.
-fn to(message: &str, reply: &Value) -> Value {
+pub fn to(message: &str, reply: &Value) -> Value {
     json!({"match": message, "steps": reply["steps"]})
 }
 
 /// Returns a reply to the message with this text, however often it is asked for.
-fn always_to(message: &str, reply: &Value) -> Value {
+pub fn always_to(message: &str, reply: &Value) -> Value {
     json!({"match": message, "repeat": true, "steps": reply["steps"]})
 }
 
-fn slow_text() -> Value {
+pub fn slow_text() -> Value {
     steps([json!({"tokens": {"count": 60, "per_second": 200.0, "text": "w{n} "}}), json!({"finish": "stop"})])
 }
 
 /// Returns the replies to a message: a call that leaves its id outside of the home, then text.
-fn effect_and_text(message: &str, id: &str, effects: &Path) -> [Value; 2] {
+pub fn effect_and_text(message: &str, id: &str, effects: &Path) -> [Value; 2] {
     let command = format!("echo {id} >> {}", effects.display());
     let made = calls([call(id, "terminal", json!({"command": command}))]);
     [to(message, &made), always_to(message, &slow_text())]
 }
 
 /// Returns a cluster whose model calls a tool and then answers, for each of these rounds.
-async fn busy(network: Network, rounds: u64) -> Option<Cluster> {
+pub async fn busy(network: Network, rounds: u64) -> Option<Cluster> {
     let replies = |effects: &Path| {
         let of_round = |n| effect_and_text(&format!("message {n}."), &format!("c{n}"), effects);
         script((0..rounds).flat_map(of_round))
@@ -42,11 +42,11 @@ async fn busy(network: Network, rounds: u64) -> Option<Cluster> {
 }
 
 /// Returns a cluster whose model wants to run a command, about which a person is asked.
-async fn asking() -> Option<Cluster> {
+pub async fn asking() -> Option<Cluster> {
     Cluster::new(2, (ASKING, Network::Direct), |effects| script(effect_and_text("go", "c1", effects))).await
 }
 
-fn others<'a, 'w>(servers: &'a [Option<Server<'w>>]) -> Vec<&'a Server<'w>> {
+pub fn others<'a, 'w>(servers: &'a [Option<Server<'w>>]) -> Vec<&'a Server<'w>> {
     servers.iter().flatten().collect()
 }
 

@@ -18,7 +18,7 @@ async fn cluster_of_people(servers: usize) -> Option<Cluster> {
 }
 
 /// Makes the first account at `server`, with the code that `printer` has printed.
-async fn first_account(server: &Server<'_>, printer: &Server<'_>) -> Person {
+pub async fn first_account(server: &Server<'_>, printer: &Server<'_>) -> Person {
     let code = setup_code(printer.world).await;
     let made = register(server, "Ada", json!({"setup_code": code})).await.ok();
     assert_eq!(made["data"]["role"], "admin");
@@ -26,7 +26,7 @@ async fn first_account(server: &Server<'_>, printer: &Server<'_>) -> Person {
 }
 
 /// Returns the number of the server that has the home of a person; the owner is looked for in the database.
-async fn server_of(cluster: &Cluster, person: &Person) -> Option<usize> {
+pub async fn server_of(cluster: &Cluster, person: &Person) -> Option<usize> {
     let sql = format!(
         "SELECT address FROM servers JOIN homes ON owner = server_id WHERE NOT dead AND account = '{}'",
         person.id
@@ -35,11 +35,11 @@ async fn server_of(cluster: &Cluster, person: &Person) -> Option<usize> {
     cluster.members.iter().position(|member| address == format!("http://{}", member.address))
 }
 
-async fn fence_of(cluster: &Cluster, person: &Person) -> String {
+pub async fn fence_of(cluster: &Cluster, person: &Person) -> String {
     cluster.ask(&format!("SELECT fence::text FROM homes WHERE account = '{}'", person.id)).await.remove(0)
 }
 
-async fn history(server: &Server<'_>, person: &Person) -> Value {
+pub async fn history(server: &Server<'_>, person: &Person) -> Value {
     let mut history = Value::Null;
     eventually("the home is somewhere", async || {
         let answer = get(server, person, "/api/sessions/s/history").await;

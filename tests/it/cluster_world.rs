@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use miniclaw::provider::scripted::Script;
@@ -11,6 +11,7 @@ use tokio_postgres::NoTls;
 
 use crate::fault_proxy::FaultProxy;
 use crate::http::{Answer, Incoming, open};
+use crate::people::Person;
 use crate::postgres::{TestDatabase, postgres};
 use crate::postgres_home::{exported, run, text_of, wipe};
 use crate::world::{Server, World, eventually};
@@ -20,9 +21,10 @@ const SECRET: &str = "cluster-canary-81d5f0a2c39b4e67d0";
 /// Longer than any takeover.
 const LONG: Duration = Duration::from_secs(60);
 /// Records every fact in the order of its commit: the server deletes facts that are in a session's file.
-const WATCH: &str = "CREATE SCHEMA watch; CREATE TABLE watch.facts (at bigserial, session_id text, seq bigint, home_no bigint, fence bigint);
+const WATCH: &str = "CREATE SCHEMA watch; CREATE TABLE watch.facts (at bigserial, home_id uuid, session_id text, seq bigint, home_no bigint, fence bigint);
     CREATE FUNCTION watch.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-      INSERT INTO watch.facts (session_id, seq, home_no, fence) VALUES (NEW.session_id, NEW.seq, NEW.home_no, NEW.fence); RETURN NULL; END $$;
+      INSERT INTO watch.facts (home_id, session_id, seq, home_no, fence) VALUES (NEW.home_id, NEW.session_id, NEW.seq, NEW.home_no,
+      NEW.fence); RETURN NULL; END $$;
     CREATE TRIGGER note AFTER INSERT ON facts FOR EACH ROW EXECUTE FUNCTION watch.note();";
 
 pub struct Member {
@@ -58,7 +60,16 @@ impl Cluster {
         (config, network): (&str, Network),
         script: impl FnOnce(&Path) -> Script,
     ) -> Option<Self> {
-        let database = postgres().await?.database().await;
+        Some(Self::in_database(postgres().await?.database().await, count, (config, network), script).await)
+    }
+
+    /// Returns a cluster in this database.
+    pub async fn in_database(
+        database: TestDatabase,
+        count: usize,
+        (config, network): (&str, Network),
+        script: impl FnOnce(&Path) -> Script,
+    ) -> Self {
         let outside = tempfile::tempdir().unwrap();
         let mut members: Vec<Member> = Vec::new();
         let mut script = Some(script(&outside.path().join("effects")));
@@ -70,7 +81,7 @@ impl Cluster {
         let first = &members[0].world;
         run(first, &["db", "migrate", "--home", first.home().to_str().unwrap()]).await;
         database.execute(WATCH).await;
-        Some(Self { database, members, outside })
+        Self { database, members, outside }
     }
 
     /// Starts a server. Its commands may write anywhere, so that they can have effects outside of the home.
@@ -82,6 +93,11 @@ impl Cluster {
     pub fn effects(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.outside.path().join("effects")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
+    }
+
+    /// Returns the path of a file beside that of the effects.
+    pub fn outside(&self, name: &str) -> PathBuf {
+        self.outside.path().join(name)
     }
 
     /// Returns the number of the server that owns the home by the database and lives.
@@ -110,31 +126,21 @@ impl Cluster {
 
     /// Checks what must hold after any fault. All works of the client have ended, and its servers may run.
     pub async fn check(&self, client: &Client, name: &str) {
-        let falls = "SELECT home_no::text FROM (SELECT home_no, fence < lag(fence) OVER (ORDER BY home_no) AS falls FROM watch.facts) AS all_facts WHERE falls";
+        self.check_all(&[client], name).await;
+    }
+
+    /// Checks the same with clients of several homes.
+    pub async fn check_all(&self, clients: &[&Client], name: &str) {
+        let falls = "SELECT home_no::text FROM (SELECT home_no, fence < lag(fence) OVER (PARTITION BY home_id ORDER BY home_no) AS falls FROM watch.facts) AS all_facts WHERE falls";
         assert_eq!(self.ask(falls).await, Vec::<String>::new(), "a stale server wrote these");
         let effects = self.effects();
         let once: BTreeSet<_> = effects.iter().collect();
         assert_eq!(once.len(), effects.len(), "a call ran twice: {effects:?}");
         let home = exported(&self.members[0].world, name).await;
-        let file: Value = serde_json::from_str(text_of(&home, "sessions/s.json").expect("the session's file")).unwrap();
-        let messages = file["messages"].as_array().unwrap();
-        let of_role = |role: &'static str| messages.iter().filter(move |message| message["role"] == role);
-        let keys: Vec<_> = of_role("user").map(|message| message["id"].as_str().unwrap()).collect();
-        assert_eq!(keys, client.acknowledged, "every acknowledged message, once, in order");
-        let works = file["works"].as_array().unwrap();
-        assert!(works.iter().all(|work| work["outcome"]["stop_reason"].is_string()), "a work has no end: {works:#?}");
-        for message in messages {
-            let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
-            let ids: BTreeSet<_> = calls.iter().map(|call| call["id"].to_string()).collect();
-            assert_eq!(ids.len(), calls.len(), "{message}");
-            assert!(calls.iter().all(|call| call["status"] != "running"), "{message}");
-        }
-        for (work, seen) in &client.texts {
-            let of_work = of_role("assistant").filter(|message| message["work_id"] == work.as_str());
-            let texts: Vec<_> = of_work.filter_map(|message| message["content"].as_str()).collect();
-            let texts: Vec<_> = texts.into_iter().filter(|text| !text.is_empty()).collect();
-            let seen: Vec<_> = seen.iter().filter(|text| !text.is_empty()).collect();
-            assert_eq!(texts, seen, "what a client read is what is stored");
+        for client in clients {
+            let path = format!("{}sessions/s.json", client.folder);
+            let file = text_of(&home, &path).unwrap_or_else(|| panic!("{path} is there"));
+            client.check(&serde_json::from_str(file).unwrap());
         }
         for member in &self.members {
             assert!(!member.world.log().contains(SECRET), "the secret of the cluster is in a log");
@@ -175,14 +181,57 @@ pub struct Client {
     texts: BTreeMap<String, Vec<String>>,
     work: String,
     after: Option<String>,
+    /// The folder of the home in that of the server; empty for the server's own.
+    folder: String,
+    /// The header of a person who has signed in.
+    bearer: Option<String>,
 }
 
 impl Client {
+    /// Returns a client of a person.
+    pub fn of(person: &Person) -> Self {
+        let (folder, bearer) = (format!("people/{}/", person.id), format!("Bearer {}", person.token));
+        Self { folder, bearer: Some(bearer), ..Self::default() }
+    }
+
+    /// Checks the session's file as it is after the last work has ended.
+    fn check(&self, file: &Value) {
+        let messages = file["messages"].as_array().unwrap();
+        let of_role = |role: &'static str| messages.iter().filter(move |message| message["role"] == role);
+        let keys: Vec<_> = of_role("user").map(|message| message["id"].as_str().unwrap()).collect();
+        assert_eq!(keys, self.acknowledged, "every acknowledged message, once, in order");
+        let works = file["works"].as_array().unwrap();
+        assert!(works.iter().all(|work| work["outcome"]["stop_reason"].is_string()), "a work has no end: {works:#?}");
+        for message in messages {
+            let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+            let ids: BTreeSet<_> = calls.iter().map(|call| call["id"].to_string()).collect();
+            assert_eq!(ids.len(), calls.len(), "{message}");
+            assert!(calls.iter().all(|call| call["status"] != "running"), "{message}");
+        }
+        for (work, seen) in &self.texts {
+            let of_work = of_role("assistant").filter(|message| message["work_id"] == work.as_str());
+            let texts: Vec<_> = of_work.filter_map(|message| message["content"].as_str()).collect();
+            let texts: Vec<_> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+            let seen: Vec<_> = seen.iter().filter(|text| !text.is_empty()).collect();
+            assert_eq!(texts, seen, "what a client read is what is stored");
+        }
+    }
+
+    fn headers<'h>(&'h self, more: &[(&'h str, &'h str)]) -> Vec<(&'h str, &'h str)> {
+        let bearer = self.bearer.as_deref().map(|bearer| ("Authorization", bearer));
+        more.iter().copied().chain(bearer).collect()
+    }
+
+    /// Returns the session as a server tells it.
+    pub async fn history(&self, server: &Server<'_>) -> Answer {
+        server.send("GET", "/api/sessions/s/history", &self.headers(&[]), b"").await
+    }
+
     /// Sends a message until a server acknowledges it, and returns the acknowledgement.
     pub async fn say(&mut self, servers: &[&Server<'_>], text: &str) -> Value {
         let key = format!("k{}", self.acknowledged.len());
         let body = json!({"message": text, "idempotency_key": key}).to_string();
-        let headers = [("Content-Type", "application/json"), ("Idempotency-Key", key.as_str())];
+        let headers = self.headers(&[("Content-Type", "application/json"), ("Idempotency-Key", key.as_str())]);
         let mut said = Value::Null;
         let mut tries = 0;
         eventually("a server acknowledges the message", async || {
@@ -237,7 +286,7 @@ impl Client {
             if is_over && is_whole {
                 return since.elapsed();
             }
-            let answer = server.get("/api/sessions/s/history").await;
+            let answer = self.history(server).await;
             is_over = answer.status() == 200 && answer.json()["running"].is_null() && self.is_at(&answer.json());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -251,10 +300,11 @@ impl Client {
         last.is_some_and(|last| last["id"].as_str() == self.acknowledged.last().map(String::as_str))
     }
 
-    async fn stream(&self, server: &Server<'_>) -> Option<Incoming> {
+    /// Follows the session from where it has read, if the server has it.
+    pub async fn stream(&self, server: &Server<'_>) -> Option<Incoming> {
         let after = self.after.as_deref().unwrap_or_default();
         let path = format!("/api/sessions/s/events?until=settled&after={after}");
-        let stream = open(server.address, &server.request("GET", &path, &[], b"")).await;
+        let stream = open(server.address, &server.request("GET", &path, &self.headers(&[]), b"")).await;
         assert!([200, 503].contains(&stream.head.status), "{:?}", stream.head);
         (stream.head.status == 200).then_some(stream)
     }
@@ -291,7 +341,7 @@ impl Client {
 
     /// Reads everything again, as after a gap.
     async fn reload(&mut self, server: &Server<'_>) {
-        let answer = server.get("/api/sessions/s/history").await;
+        let answer = self.history(server).await;
         if answer.status() != 200 {
             return;
         }
@@ -308,6 +358,17 @@ impl Client {
         }
         self.after = history["last_event_id"].as_str().map(str::to_owned);
     }
+}
+
+/// Whether the tests shall take their time: `make cluster-faults`.
+pub fn is_long() -> bool {
+    std::env::var_os("MINICLAW_KILLS").is_some()
+}
+
+/// Returns a number that the environment sets, or one for the long or the short form of a test.
+pub fn number(name: &str, (short, long): (u64, u64)) -> u64 {
+    let set = std::env::var(name).ok().and_then(|number| number.parse().ok());
+    set.unwrap_or(if is_long() { long } else { short })
 }
 
 /// Whether a refusal says that the client shall try again.

@@ -22,17 +22,19 @@ use crate::world::eventually;
 pub const PASSWORD: &str = "pg-canary-1f7a93c05be24d86";
 /// The user that runs PostgreSQL if the tests run as root: PostgreSQL refuses to.
 const NOBODY: u32 = 65_534;
-/// Ends PostgreSQL when its standard input is closed, which is when the test process ends, whatever ends it.
-const KEEPER: &str = r#"exec 3<&0
-"$1/postgres" -D "$2/data" -p "$3" -k "$2" -c listen_addresses=127.0.0.1 -c max_connections=200 >"$2/log" 2>&1 &
-server=$!
-(read -r _ <&3; kill -INT $server) &
-wait $server || cat "$2/log" >&2
+/// Ends PostgreSQL when its standard input is closed, which is when the test process ends, whatever ends it. PostgreSQL can be
+/// restarted in the meantime.
+const KEEPER: &str = r#""$1/pg_ctl" -D "$2/data" -l "$2/log" -o "$3" -w start </dev/null >/dev/null 2>&1 || { cat "$2/log" >&2; rm -rf "$2"; exit 1; }
+read -r _
+"$1/pg_ctl" -D "$2/data" -m fast stop >/dev/null 2>&1
 rm -rf "$2""#;
 
 /// A running PostgreSQL server.
 pub struct Postgres {
     port: u16,
+    /// The folder of its programs.
+    bin: PathBuf,
+    folder: PathBuf,
     databases: AtomicU32,
     /// Its standard input keeps the server running.
     keeper: Mutex<Child>,
@@ -42,6 +44,12 @@ pub struct Postgres {
 pub struct TestDatabase {
     pub name: String,
     pub port: u16,
+}
+
+/// Returns a server that nobody else uses, and that ends when it is dropped; `None`, with a printed reason, if it cannot run here.
+pub async fn postgres_of_its_own() -> Option<Postgres> {
+    postgres().await?;
+    Some(Postgres::start(&programs()?).await)
 }
 
 /// Returns the server of this process; `None`, with a printed reason, if it cannot run here.
@@ -104,6 +112,11 @@ fn reachable(bin: &Path, folder: &Path) -> PathBuf {
     folder.join("programs").join(bin.file_name().unwrap())
 }
 
+/// Returns the options of a server at this port.
+fn options(port: u16, folder: &Path) -> String {
+    format!("-p {port} -k {} -c listen_addresses=127.0.0.1 -c max_connections=200", folder.display())
+}
+
 fn give(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     if is_root() {
@@ -126,9 +139,9 @@ impl Postgres {
         assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut keeper = command(Path::new("/bin/sh"));
-        keeper.args(["-c", KEEPER, "sh"]).arg(bin).arg(&folder).arg(port.to_string());
-        let keeper = keeper.stdin(Stdio::piped()).spawn().unwrap();
-        let server = Self { port, databases: AtomicU32::new(0), keeper: Mutex::new(keeper) };
+        keeper.args(["-c", KEEPER, "sh"]).arg(bin).arg(&folder).arg(options(port, &folder));
+        let keeper = Mutex::new(keeper.stdin(Stdio::piped()).spawn().unwrap());
+        let server = Self { port, bin: bin.clone(), folder, databases: AtomicU32::new(0), keeper };
         eventually("PostgreSQL answers", async || {
             let ended = server.keeper.lock().unwrap().try_wait().unwrap();
             assert!(ended.is_none(), "PostgreSQL ended; see above");
@@ -136,6 +149,25 @@ impl Postgres {
         })
         .await;
         server
+    }
+
+    /// Stops the server: `fast`, or `immediate`, which is like a crash.
+    pub async fn stop(&self, mode: &str) {
+        self.control(&["-m", mode, "stop"]).await;
+    }
+
+    /// Starts the server again after it was stopped.
+    pub async fn start_again(&self) {
+        let log = self.folder.join("log");
+        self.control(&["-l", log.to_str().unwrap(), "-o", &options(self.port, &self.folder), "start"]).await;
+    }
+
+    async fn control(&self, arguments: &[&str]) {
+        let mut control = command(&self.bin.join("pg_ctl"));
+        control.arg("-D").arg(self.folder.join("data")).arg("-w").args(arguments);
+        control.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let status = tokio::task::spawn_blocking(move || control.status()).await.unwrap().unwrap();
+        assert!(status.success(), "{arguments:?}: {status}");
     }
 
     /// Makes an empty database.

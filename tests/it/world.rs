@@ -280,6 +280,10 @@ impl Server<'_> {
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
     }
 
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("our own child").is_some()
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
