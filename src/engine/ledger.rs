@@ -1,7 +1,10 @@
-//! Keeps one session consistent in memory, on disk and for its subscribers. The order is always journal, fold, publish.
+//! Keeps one session consistent in memory, on disk and for its subscribers. The order is always journal, fold, publish. Only pieces of
+//! text are folded at once, because previews have shown them already: tokens do not wait for a database.
 
 use std::sync::Arc;
 use std::time::Instant;
+
+use tokio::task::JoinHandle;
 
 use super::hub::{Hub, PublishedItem};
 use super::metrics::WorkMeter;
@@ -11,6 +14,9 @@ use crate::clock;
 use crate::domain::{Event, Fact, Session, SessionId};
 use crate::store::{Claim, Durability, Loaded, RecordVersion, ReloadOutcome, SessionLog, SessionWriter, StoreError};
 
+/// Where facts of a home in a database become durable, as figures say it.
+const IN_DATABASE: &str = "postgres";
+
 pub struct Ledger {
     pub id: SessionId,
     pub session: Arc<Session>,
@@ -18,7 +24,12 @@ pub struct Ledger {
     pub last: u64,
     log: SessionLog,
     claim: Claim,
-    writer: SessionWriter,
+    /// `None` while a task has it.
+    writer: Option<SessionWriter>,
+    /// The task that stores pieces of text in a database, and has the writer.
+    storing: Option<JoinHandle<StoredPieces>>,
+    /// Pieces of text that are folded and wait for the task.
+    pieces: Vec<Fact>,
     hub: Arc<Hub>,
     /// Version of the session's record as last read or written; another one means that a person has changed the file.
     version: Option<RecordVersion>,
@@ -30,6 +41,12 @@ pub struct Ledger {
     tracer: Option<WorkTracer>,
     /// Where facts become durable, as figures say it.
     store: &'static str,
+}
+
+/// The writer of a session after it has stored pieces of text, or has not.
+struct StoredPieces {
+    writer: SessionWriter,
+    outcome: Result<(), StoreError>,
 }
 
 /// Whether the session's file is still the one last read or written.
@@ -49,7 +66,9 @@ impl Ledger {
         Self {
             session: Arc::new(loaded.session),
             last: hub.last(),
-            writer,
+            writer: Some(writer),
+            storing: None,
+            pieces: Vec::new(),
             id,
             log,
             claim,
@@ -62,7 +81,7 @@ impl Ledger {
                 .clone()
                 .map(|traces| WorkTracer::new(traces, tenant.runtime.models.clone(), traced)),
             meter: tenant.runtime.metrics.clone().map(|metrics| WorkMeter::new(metrics, tenant.runtime.models.clone())),
-            store: if tenant.home.is_in_database() { "postgres" } else { "files" },
+            store: if tenant.home.is_in_database() { IN_DATABASE } else { "files" },
         }
     }
 
@@ -84,12 +103,13 @@ impl Ledger {
     /// Does what [`Self::fact`] does, but leaves publishing to the caller.
     pub async fn keep(&mut self, event: Event) -> Result<Event, EngineError> {
         self.writable()?;
-        if self.unsaved || !self.writer.is_sound() {
+        let is_sound = self.writer().await.is_sound();
+        if self.unsaved || !is_sound {
             self.renew().await?;
         }
         let fact = self.next_fact(event);
         let since = Instant::now();
-        self.writer.append(std::slice::from_ref(&fact), Durability::Synced).await?;
+        self.writer().await.append(std::slice::from_ref(&fact), Durability::Synced).await?;
         if let Some(meter) = &mut self.meter {
             meter.metrics().committed(self.store, since.elapsed());
         }
@@ -104,15 +124,70 @@ impl Ledger {
         self.publish(PublishedItem::Event(event));
     }
 
-    /// Journals a piece of text without waiting for the disk. It is not published, because previews already were.
+    /// Journals a piece of text without waiting for the disk or for a database. It is not published, because previews already
+    /// were.
     pub async fn piece(&mut self, event: Event) {
-        self.append(event).await;
+        if self.store != IN_DATABASE {
+            return self.append(event).await;
+        }
+        let fact = self.next_fact(event);
+        self.measure(&fact.event);
+        Arc::make_mut(&mut self.session).apply_fact(&fact);
+        self.pieces.push(fact);
+        if self.storing.as_ref().is_none_or(JoinHandle::is_finished) {
+            self.end_storing().await;
+            self.begin_storing();
+        }
+    }
+
+    /// Has a task store the pieces that wait.
+    fn begin_storing(&mut self) {
+        if self.unsaved {
+            // The next snapshot contains them.
+            self.pieces.clear();
+        }
+        if self.pieces.is_empty() {
+            return;
+        }
+        let Some(mut writer) = self.writer.take() else { return };
+        let pieces = std::mem::take(&mut self.pieces);
+        self.storing = Some(tokio::spawn(async move {
+            let outcome = writer.append(&pieces, Durability::Buffered).await;
+            StoredPieces { writer, outcome }
+        }));
+    }
+
+    /// Waits for the task.
+    async fn end_storing(&mut self) {
+        let Some(task) = &mut self.storing else { return };
+        let stored = task.await;
+        self.storing = None;
+        let stored = stored.unwrap_or_else(|error| {
+            let writer = self.log.writer(self.claim, &self.id);
+            tracing::error!(session = %self.id, %error, "storing a part of an answer failed");
+            StoredPieces { writer, outcome: Err(StoreError::ShutDown) }
+        });
+        if let Err(error) = stored.outcome {
+            tracing::warn!(session = %self.id, %error, "could not journal a part of an answer");
+            // It stays in memory, so the next snapshot contains it. Nothing is appended before that.
+            self.unsaved = true;
+        }
+        self.writer = Some(stored.writer);
+    }
+
+    /// Returns the writer after all pieces are stored, or are known not to be.
+    async fn writer(&mut self) -> &mut SessionWriter {
+        self.end_storing().await;
+        self.begin_storing();
+        self.end_storing().await;
+        self.writer.as_mut().expect("no task has it any more")
     }
 
     async fn append(&mut self, event: Event) {
+        self.writer().await;
         let fact = self.next_fact(event);
         self.measure(&fact.event);
-        match self.writer.append(std::slice::from_ref(&fact), Durability::Buffered).await {
+        match self.writer().await.append(std::slice::from_ref(&fact), Durability::Buffered).await {
             Ok(()) => Arc::make_mut(&mut self.session).apply_fact(&fact),
             // The event stays in memory, so the next snapshot contains it.
             Err(error) => {
@@ -152,7 +227,8 @@ impl Ledger {
 
     /// Writes a snapshot of everything and starts a new journal.
     async fn renew(&mut self) -> Result<(), EngineError> {
-        let version = self.writer.checkpoint(self.session.clone(), self.version).await?;
+        let (session, known) = (self.session.clone(), self.version);
+        let version = self.writer().await.checkpoint(session, known).await?;
         (self.version, self.unsaved) = (Some(version), false);
         Ok(())
     }
@@ -164,7 +240,7 @@ impl Ledger {
             ReloadOutcome::Changed(loaded) => {
                 (self.session, self.version) = (Arc::new(loaded.session), loaded.version);
                 self.unsaved = loaded.unsaved;
-                self.writer.continue_chain(loaded.chain);
+                self.writer().await.continue_chain(loaded.chain);
                 Ok(OnDisk::ReadAgain)
             }
             // The state in memory is kept and saved again.
