@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder embedder-use test test-build test-rust test-frontend test-model bench fuzz kills cluster cluster-faults everyday thorough soak interop eval eval-cross processors release fmt lint openapi
+.PHONY: help run build frontend model embedder embedder-use test test-build test-rust test-frontend test-model bench fuzz kills cluster cluster-faults cluster-bench everyday thorough soak interop eval eval-cross processors release fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -172,10 +172,17 @@ cluster: build ## Run three servers on one PostgreSQL, behind HAProxy, on http:/
 	@scripts/install-tools.sh cluster
 	@python3 scripts/cluster.py --binary "$(TARGET)/release/miniclaw" --postgres "$(TARGET)/tools/postgres/bin"
 
-cluster-faults: frontend/dist/index.html ## Kill, freeze and cut off the servers of a cluster, KILLS (200) and CUTS (500) times, and check what is left
-	@scripts/install-tools.sh postgres
+cluster-faults: frontend/dist/index.html ## Kill, freeze and cut off the servers of a cluster, KILLS (200) and CUTS (500) times and for MINUTES (10), and check what is left
+	@scripts/install-tools.sh cluster
 	MINICLAW_POSTGRES_BIN="$(abspath $(TARGET))/tools/postgres/bin" MINICLAW_KILLS=$(KILLS) MINICLAW_CUTS=$(or $(CUTS),500) \
+	MINICLAW_MINUTES=$(MINUTES) MINICLAW_HOMES=$(or $(HOMES),100) \
 	  cargo test --locked --test it -- --nocapture cluster_
+
+cluster-bench: build ## Measure homes in PostgreSQL and several servers on them, and print the figures
+	@scripts/install-tools.sh postgres
+	cp $(TARGET)/release/miniclaw $(TARGET)/miniclaw-measured
+	MINICLAW_POSTGRES_BIN="$(abspath $(TARGET))/tools/postgres/bin" MINICLAW_BIN="$(abspath $(TARGET))/miniclaw-measured" \
+	  cargo bench --locked --bench driver -- --only cluster
 
 everyday: frontend/dist/index.html ## Do fifty-one everyday works, count the questions that a person is asked, and take each work back
 	MINICLAW_EVERYDAY=1 cargo test --locked --test it -- --nocapture everyday

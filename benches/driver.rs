@@ -15,8 +15,8 @@ use std::thread::available_parallelism;
 
 use kit::report::Report;
 use measures::{
-    Bench, captures, conversations, doors, journal, knowledge, mcp, meaning, memory, people, project, prompt, sandbox,
-    search, sessions, soak, start, streams, turn, ui, verify,
+    Bench, captures, cluster, conversations, doors, journal, knowledge, mcp, meaning, memory, people, project, prompt,
+    sandbox, search, sessions, soak, start, streams, turn, ui, verify,
 };
 
 const NAMES: [&str; 20] = [
@@ -44,6 +44,8 @@ const NAMES: [&str; 20] = [
 
 /// Name of the soak test. It takes minutes, so it runs only if it is named; `--minutes N` sets its duration.
 const SOAK: &str = "soak";
+/// Name of the measurements with a database. They need PostgreSQL, so they run only if they are named: `make cluster-bench`.
+const CLUSTER: &str = "cluster";
 const SOAK_MINUTES: f64 = 10.0;
 
 fn main() -> io::Result<ExitCode> {
@@ -52,8 +54,9 @@ fn main() -> io::Result<ExitCode> {
     let only = arguments.iter().position(|argument| argument == "--only").and_then(|at| arguments.get(at + 1));
     let minutes = arguments.iter().position(|argument| argument == "--minutes").and_then(|at| arguments.get(at + 1));
     let minutes = minutes.and_then(|minutes| minutes.parse().ok()).unwrap_or(SOAK_MINUTES);
-    if let Some(name) = only.filter(|name| *name != SOAK && !NAMES.contains(&name.as_str())) {
-        eprintln!("there is no measurement {name:?}; there are {}", [&NAMES[..], &[SOAK]].concat().join(", "));
+    if let Some(name) = only.filter(|name| ![SOAK, CLUSTER].contains(&name.as_str()) && !NAMES.contains(&name.as_str()))
+    {
+        eprintln!("there is no measurement {name:?}; there are {}", [&NAMES[..], &[SOAK, CLUSTER]].concat().join(", "));
         return Ok(ExitCode::FAILURE);
     }
     let wanted = |name: &str| only.is_none_or(|only| only == name);
@@ -89,6 +92,9 @@ fn main() -> io::Result<ExitCode> {
         }
         if only.is_some_and(|only| only == SOAK) {
             soak::measure(&bench, minutes, &mut report).await?;
+        }
+        if only.is_some_and(|only| only == CLUSTER) {
+            cluster::measure(&bench, &mut report).await?;
         }
         io::Result::Ok(())
     })?;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs the missing tools of a step: `model` (a C++ compiler for llama.cpp), `browser` (for UI tests), `disk`
 # (for tests of power cuts and disk errors), `sandbox` (the commands of the sandbox's everyday jobs, and
-# bubblewrap for level strict), `processors` (emulators of other processors,
-# and a compiler for aarch64), `postgres` (PostgreSQL with pgvector, in
-# target/tools/postgres) or `cluster` (that, with HAProxy and PgBouncer, for several servers).
+# bubblewrap for level strict), `processors` (emulators of other processors, and a compiler for aarch64), `postgres` (PostgreSQL
+# with pgvector, in target/tools/postgres) or `cluster` (that, with HAProxy and PgBouncer, for several servers, and libfaketime for
+# their tests).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PATH:/usr/sbin:/sbin" # Debian keeps servers and mkfs there.
@@ -63,6 +63,7 @@ case "${1:-}" in
     if [ "$1" = cluster ]; then
       need haproxy haproxy
       need pgbouncer pgbouncer
+      ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || missing+=(libfaketime)
     fi
     ;;
   *)

@@ -4,6 +4,7 @@ pub mod asking;
 pub mod embeddings;
 pub mod http;
 pub mod numbers;
+pub mod postgres;
 pub mod report;
 pub mod seed;
 pub mod server;

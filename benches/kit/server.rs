@@ -59,6 +59,13 @@ pub fn configure_more(folder: &Path, model: &Url, lines: &str) -> io::Result<()>
     fs::write(folder.join("config.yml"), config)
 }
 
+/// Where a member of a cluster listens, and the address of its database.
+#[derive(Clone, Copy)]
+pub struct Member<'a> {
+    pub port: u16,
+    pub database: &'a str,
+}
+
 impl Server {
     /// Starts the server on a free port and waits until it prints its address.
     pub fn start(home: &Path) -> io::Result<Self> {
@@ -86,6 +93,19 @@ impl Server {
         Self::spawn(command, home)
     }
 
+    /// Starts a member of a cluster, whose config.yml says at which port the others reach it.
+    pub fn start_member(home: &Path, member: Member<'_>) -> io::Result<Self> {
+        let mut command = serve();
+        command.env("DATABASE_URL", member.database);
+        Self::spawn_at(command, home, member.port)
+    }
+
+    /// Ends it as a power cut does.
+    pub fn kill(mut self) -> io::Result<()> {
+        self.child.kill()?;
+        self.child.wait().map(drop)
+    }
+
     /// Reads the code that a server without an account prints after its address.
     pub fn setup_code(&mut self) -> io::Result<String> {
         let mut line = String::new();
@@ -94,8 +114,12 @@ impl Server {
         code.ok_or_else(|| Error::other(format!("the server printed {line:?} instead of its setup code")))
     }
 
-    fn spawn(mut command: Command, home: &Path) -> io::Result<Self> {
-        command.args(["--port", "0", "--home"]).arg(home).env("MINICLAW_LOG", "error");
+    fn spawn(command: Command, home: &Path) -> io::Result<Self> {
+        Self::spawn_at(command, home, 0)
+    }
+
+    fn spawn_at(mut command: Command, home: &Path, port: u16) -> io::Result<Self> {
+        command.arg("--port").arg(port.to_string()).arg("--home").arg(home).env("MINICLAW_LOG", "error");
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         let mut output = BufReader::new(child.stdout.take().ok_or_else(|| Error::other("no stdout"))?);

@@ -1,6 +1,7 @@
 //! The measurements, one topic per file. Each adds its figures to the report.
 
 pub mod captures;
+pub mod cluster;
 pub mod conversations;
 pub mod doors;
 pub mod journal;

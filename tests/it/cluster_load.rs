@@ -138,7 +138,7 @@ fn text(count: u32, per_second: f64) -> Value {
 /// Makes an account whose home this server takes, with a work under way.
 async fn busy_person(server: &Server<'_>, admin: &Person, name: &str) -> (Person, Client) {
     let person = joined(server, admin, name).await;
-    let mut client = Client::of(&person);
+    let mut client = Client::default().signed_in(&person);
     client.say(&[server], "slow").await;
     (person, client)
 }
@@ -164,7 +164,7 @@ async fn cluster_death_of_a_busy_server_moves_all_its_homes() {
     let mut servers = vec![Some(cluster.serve(0).await), Some(cluster.serve(1).await), Some(cluster.serve(2).await)];
     let (a, b) = (servers[0].as_ref().unwrap(), servers[1].as_ref().unwrap());
     let ada = first_account(a, a).await;
-    let mut neighbour = Client::of(&ada);
+    let mut neighbour = Client::default().signed_in(&ada);
     neighbour.say(&[a], "neighbour").await;
     let (mut persons, mut clients) = (Vec::new(), Vec::new());
     for number in 0..homes {
@@ -216,7 +216,7 @@ async fn cluster_works_beside_one_that_kills_go_on() {
     let a = servers[0].as_ref().unwrap();
     let ada = first_account(a, a).await;
     let bob = joined(a, &ada, "Bob").await;
-    let mut poison = Client::of(&bob);
+    let mut poison = Client::default().signed_in(&bob);
     poison.say(&[servers[1].as_ref().unwrap()], "poison").await;
     let mut harmless = Vec::new();
     for (at, name) in [(0, "Eve"), (2, "Dan")] {
@@ -235,13 +235,13 @@ async fn cluster_works_beside_one_that_kills_go_on() {
     }
     let left = others(&servers);
     poison.read_to_the_end(&left).await;
-    let history = poison.history(left[0]).await.ok();
+    let history = poison.history(left[0]).await.unwrap();
     let last = history["messages"].as_array().unwrap().last().unwrap();
     assert_eq!((&last["role"], &last["stop_reason"]), (&json!("assistant"), &json!("error")), "{last}");
     assert!(history["failures"].to_string().contains("took_servers_down"), "{history}");
     for client in &mut harmless {
         client.read_to_the_end(&left).await;
-        let history = client.history(left[0]).await.ok();
+        let history = client.history(left[0]).await.unwrap();
         let last = history["messages"].as_array().unwrap().last().unwrap();
         assert_eq!((&last["role"], &last["stop_reason"]), (&json!("assistant"), &json!("done")), "{last}");
     }

@@ -102,7 +102,7 @@ async fn stored(cluster: &Cluster) -> i64 {
 async fn cluster_restarted_database_loses_no_work() {
     let Some(database) = postgres_of_its_own().await else { return };
     let replies = |_: &Path| script([always_to("message", &text(160, 20.0))]);
-    let cluster = Cluster::in_database(database.database().await, 2, (CONFIG, Network::Direct), replies).await;
+    let cluster = Cluster::on(database.database().await, 2, (CONFIG, Network::Direct), replies).await;
     let servers = vec![Some(cluster.serve(0).await), Some(cluster.serve(1).await)];
     let mut client = Client::default();
     let long: &[_] = if is_long() { &[("fast", 30), ("immediate", 30)] } else { &[] };
@@ -142,7 +142,7 @@ async fn cluster_tokens_flow_while_all_connections_are_busy() {
     for number in 0..18 {
         people.push(joined(a, &ada, &format!("Person {number}")).await);
     }
-    let mut clients: Vec<Client> = people.iter().map(Client::of).collect();
+    let mut clients: Vec<Client> = people.iter().map(|person| Client::default().signed_in(person)).collect();
     for client in &mut clients {
         client.say(&[a], "message 0.").await;
     }

@@ -81,7 +81,7 @@ async fn cluster_approved_call_of_a_killed_server_runs_once() {
     std::fs::write(cluster.outside("gate"), "").unwrap();
     client.read_to_the_end(&[other]).await;
     assert_eq!(cluster.effects(), ["c1"]);
-    let call = &client.history(other).await.ok()["messages"][1]["tool_calls"][0];
+    let call = &client.history(other).await.unwrap()["messages"][1]["tool_calls"][0];
     assert_eq!(call["status"], "done", "{call}");
     cluster.check(&client, "after").await;
 }
@@ -104,7 +104,7 @@ async fn cluster_question_expires_at_the_next_owner() {
     assert!(again["expires_at"].as_f64() > before["expires_at"].as_f64(), "it has its whole time again: {again}");
     client.read_to_the_end(&[other]).await;
     eprintln!("asked again with 8 s, it expired and the answer was complete after {:?}", since.elapsed());
-    let call = &client.history(other).await.ok()["messages"][1]["tool_calls"][0];
+    let call = &client.history(other).await.unwrap()["messages"][1]["tool_calls"][0];
     assert_eq!(call["approval"]["decision"], "expired", "{call}");
     let late = json!({"decision": "approve", "hash": again["hash"]});
     let told = other.answer(again["id"].as_str().unwrap(), late).await;
@@ -149,7 +149,7 @@ async fn cluster_work_that_kills_its_servers_is_ended() {
     assert_eq!((left.len(), cluster.effects()), (1, vec!["c1".to_owned(), "c2".to_owned()]));
     client.read_to_the_end(&left).await;
     eprintln!("it was ended {:?} after it began", since.elapsed());
-    let history = client.history(left[0]).await.ok();
+    let history = client.history(left[0]).await.unwrap();
     assert_eq!(history["messages"][1]["tool_calls"][0]["status"], "interrupted");
     let last = history["messages"].as_array().unwrap().last().unwrap();
     assert_eq!((&last["role"], &last["stop_reason"]), (&json!("assistant"), &json!("error")), "{last}");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio_postgres::NoTls;
 
 use crate::fault_proxy::FaultProxy;
-use crate::http::{Answer, Incoming, open};
+use crate::http::{Answer, Incoming, open_if_there};
 use crate::people::Person;
 use crate::postgres::{TestDatabase, postgres};
 use crate::postgres_home::{exported, run, text_of, wipe};
@@ -23,8 +23,7 @@ const LONG: Duration = Duration::from_secs(60);
 /// Records every fact in the order of its commit: the server deletes facts that are in a session's file.
 const WATCH: &str = "CREATE SCHEMA watch; CREATE TABLE watch.facts (at bigserial, home_id uuid, session_id text, seq bigint, home_no bigint, fence bigint);
     CREATE FUNCTION watch.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-      INSERT INTO watch.facts (home_id, session_id, seq, home_no, fence) VALUES (NEW.home_id, NEW.session_id, NEW.seq, NEW.home_no,
-      NEW.fence); RETURN NULL; END $$;
+      INSERT INTO watch.facts (home_id, session_id, seq, home_no, fence) VALUES (NEW.home_id, NEW.session_id, NEW.seq, NEW.home_no, NEW.fence); RETURN NULL; END $$;
     CREATE TRIGGER note AFTER INSERT ON facts FOR EACH ROW EXECUTE FUNCTION watch.note();";
 
 pub struct Member {
@@ -60,11 +59,12 @@ impl Cluster {
         (config, network): (&str, Network),
         script: impl FnOnce(&Path) -> Script,
     ) -> Option<Self> {
-        Some(Self::in_database(postgres().await?.database().await, count, (config, network), script).await)
+        let database = postgres().await?.database().await;
+        Some(Self::on(database, count, (config, network), script).await)
     }
 
-    /// Returns a cluster in this database.
-    pub async fn in_database(
+    /// Does the same in this database.
+    pub async fn on(
         database: TestDatabase,
         count: usize,
         (config, network): (&str, Network),
@@ -82,6 +82,13 @@ impl Cluster {
         run(first, &["db", "migrate", "--home", first.home().to_str().unwrap()]).await;
         database.execute(WATCH).await;
         Self { database, members, outside }
+    }
+
+    /// Sets a variable of the environment for all servers that are started from now on.
+    pub fn with_env(mut self, name: &str, value: &str) -> Self {
+        let with = |member: Member| Member { world: member.world.with_env(name, value), ..member };
+        self.members = self.members.into_iter().map(with).collect();
+        self
     }
 
     /// Starts a server. Its commands may write anywhere, so that they can have effects outside of the home.
@@ -129,22 +136,23 @@ impl Cluster {
         self.check_all(&[client], name).await;
     }
 
-    /// Checks the same with clients of several homes.
-    pub async fn check_all(&self, clients: &[&Client], name: &str) {
+    /// Like [`Cluster::check`], for the clients of several conversations. Returns all works of these.
+    pub async fn check_all(&self, clients: &[&Client], name: &str) -> Vec<Value> {
         let falls = "SELECT home_no::text FROM (SELECT home_no, fence < lag(fence) OVER (PARTITION BY home_id ORDER BY home_no) AS falls FROM watch.facts) AS all_facts WHERE falls";
         assert_eq!(self.ask(falls).await, Vec::<String>::new(), "a stale server wrote these");
         let effects = self.effects();
         let once: BTreeSet<_> = effects.iter().collect();
         assert_eq!(once.len(), effects.len(), "a call ran twice: {effects:?}");
         let home = exported(&self.members[0].world, name).await;
+        let mut works = Vec::new();
         for client in clients {
-            let path = format!("{}sessions/s.json", client.folder);
-            let file = text_of(&home, &path).unwrap_or_else(|| panic!("{path} is there"));
-            client.check(&serde_json::from_str(file).unwrap());
+            let path = format!("{}sessions/{}.json", client.home, client.session);
+            works.extend(client.check(text_of(&home, &path).unwrap_or_else(|| panic!("there is no {path}"))));
         }
         for member in &self.members {
             assert!(!member.world.log().contains(SECRET), "the secret of the cluster is in a log");
         }
+        works
     }
 }
 
@@ -172,30 +180,74 @@ async fn member(
     Member { world, database: to_database, address, peers }
 }
 
+/// What a client asks: a server, or an address at which one of them answers or none.
+pub trait Door {
+    fn address(&self) -> SocketAddr;
+
+    /// Returns the bytes of a request.
+    fn bytes(&self, request: (&str, &str), headers: &[(&str, &str)], body: &[u8]) -> Vec<u8>;
+
+    /// Whether the client shall try again.
+    fn is_temporary(&self, answer: &Answer) -> bool {
+        is_temporary(answer)
+    }
+}
+
+impl Door for Server<'_> {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn bytes(&self, (method, path): (&str, &str), headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+        self.request(method, path, headers, body)
+    }
+}
+
 /// A client that goes on with whichever server answers, as a page does, and folds every frame that it gets.
-#[derive(Default)]
+#[derive(Clone)]
 pub struct Client {
+    session: String,
+    /// The folder of the person's home in an export: empty, or with a slash at its end.
+    home: String,
+    /// The value of the header `Authorization`, for one of several people.
+    authorization: Option<String>,
     /// The keys of the messages that a server has acknowledged.
     pub acknowledged: Vec<String>,
     /// The texts of each work, by the parts of its answer.
     texts: BTreeMap<String, Vec<String>>,
     work: String,
     after: Option<String>,
-    /// The folder of the home in that of the server; empty for the server's own.
-    folder: String,
-    /// The header of a person who has signed in.
-    bearer: Option<String>,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::of("s")
+    }
 }
 
 impl Client {
-    /// Returns a client of a person.
-    pub fn of(person: &Person) -> Self {
-        let (folder, bearer) = (format!("people/{}/", person.id), format!("Bearer {}", person.token));
-        Self { folder, bearer: Some(bearer), ..Self::default() }
+    /// Returns a client of this session.
+    pub fn of(session: &str) -> Self {
+        Self {
+            session: session.to_owned(),
+            home: String::new(),
+            authorization: None,
+            acknowledged: Vec::new(),
+            texts: BTreeMap::new(),
+            work: String::new(),
+            after: None,
+        }
     }
 
-    /// Checks the session's file as it is after the last work has ended.
-    fn check(&self, file: &Value) {
+    /// Returns the same for one of several people.
+    pub fn signed_in(self, person: &Person) -> Self {
+        let home = format!("people/{}/", person.id);
+        Self { home, authorization: Some(format!("Bearer {}", person.token)), ..self }
+    }
+
+    /// Checks the file of the session against what this client was told. Returns its works.
+    fn check(&self, file: &str) -> Vec<Value> {
+        let file: Value = serde_json::from_str(file).unwrap();
         let messages = file["messages"].as_array().unwrap();
         let of_role = |role: &'static str| messages.iter().filter(move |message| message["role"] == role);
         let keys: Vec<_> = of_role("user").map(|message| message["id"].as_str().unwrap()).collect();
@@ -215,36 +267,51 @@ impl Client {
             let seen: Vec<_> = seen.iter().filter(|text| !text.is_empty()).collect();
             assert_eq!(texts, seen, "what a client read is what is stored");
         }
+        works.clone()
     }
 
-    fn headers<'h>(&'h self, more: &[(&'h str, &'h str)]) -> Vec<(&'h str, &'h str)> {
-        let bearer = self.bearer.as_deref().map(|bearer| ("Authorization", bearer));
-        more.iter().copied().chain(bearer).collect()
+    /// Returns the answer of a server that is there.
+    async fn ask(
+        &self,
+        door: &impl Door,
+        request: (&str, &str),
+        (headers, body): (&[(&str, &str)], &[u8]),
+    ) -> Option<Incoming> {
+        let signed_in = self.authorization.iter().map(|value| ("Authorization", value.as_str()));
+        let headers: Vec<_> = headers.iter().copied().chain(signed_in).collect();
+        open_if_there(door.address(), &door.bytes(request, &headers, body)).await.ok()
     }
 
-    /// Returns the session as a server tells it.
-    pub async fn history(&self, server: &Server<'_>) -> Answer {
-        server.send("GET", "/api/sessions/s/history", &self.headers(&[]), b"").await
+    /// Returns the history, if a server answers with all of it.
+    pub async fn history(&self, door: &impl Door) -> Option<Value> {
+        let path = format!("/api/sessions/{}/history", self.session);
+        let answer = self.ask(door, ("GET", &path), (&[], b"")).await?.whole().await;
+        if answer.status() == 200 { serde_json::from_slice(&answer.body).ok() } else { None }
     }
 
     /// Sends a message until a server acknowledges it, and returns the acknowledgement.
-    pub async fn say(&mut self, servers: &[&Server<'_>], text: &str) -> Value {
-        let key = format!("k{}", self.acknowledged.len());
+    pub async fn say(&mut self, servers: &[&impl Door], text: &str) -> Value {
+        let key = format!("{}-{}", self.session, self.acknowledged.len());
+        let path = format!("/api/sessions/{}/messages", self.session);
         let body = json!({"message": text, "idempotency_key": key}).to_string();
-        let headers = self.headers(&[("Content-Type", "application/json"), ("Idempotency-Key", key.as_str())]);
+        let headers = [("Content-Type", "application/json"), ("Idempotency-Key", key.as_str())];
         let mut said = Value::Null;
         let mut tries = 0;
         eventually("a server acknowledges the message", async || {
             let server = servers[tries % servers.len()];
             tries += 1;
-            let answer = server.send("POST", "/api/sessions/s/messages", &headers, body.as_bytes()).await;
-            let is_done = answer.status() == 202;
-            if is_done {
-                said = answer.json();
-            } else {
-                assert!(is_temporary(&answer), "{}: {}", answer.status(), answer.text());
+            let Some(answer) = self.ask(server, ("POST", &path), (&headers, body.as_bytes())).await else {
+                return false;
+            };
+            let answer = answer.whole().await;
+            if answer.status() != 202 {
+                assert!(server.is_temporary(&answer), "{}: {}", answer.status(), answer.text());
+                return false;
             }
-            is_done
+            // An answer that was cut off says nothing: the key makes the same message of both.
+            let Ok(answer) = serde_json::from_slice(&answer.body) else { return false };
+            said = answer;
+            true
         })
         .await;
         self.acknowledged.push(key);
@@ -255,7 +322,7 @@ impl Client {
     }
 
     /// Reads up to `frames` frames of the work under way from one server.
-    pub async fn read(&mut self, server: &Server<'_>, frames: u64) {
+    pub async fn read(&mut self, server: &impl Door, frames: u64) {
         let Some(mut stream) = self.stream(server).await else { return };
         for _ in 0..frames {
             let Some(frame) = stream.next().await else { return };
@@ -266,7 +333,7 @@ impl Client {
     }
 
     /// Reads on until the last message is answered, from whichever server has something to tell.
-    pub async fn read_to_the_end(&mut self, servers: &[&Server<'_>]) -> Duration {
+    pub async fn read_to_the_end(&mut self, servers: &[&impl Door]) -> Duration {
         let since = Instant::now();
         let mut is_over = false;
         for at in 0.. {
@@ -286,8 +353,8 @@ impl Client {
             if is_over && is_whole {
                 return since.elapsed();
             }
-            let answer = self.history(server).await;
-            is_over = answer.status() == 200 && answer.json()["running"].is_null() && self.is_at(&answer.json());
+            let history = self.history(server).await;
+            is_over = history.is_some_and(|history| history["running"].is_null() && self.is_at(&history));
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         unreachable!("the loop ends by itself")
@@ -301,16 +368,20 @@ impl Client {
     }
 
     /// Follows the session from where it has read, if the server has it.
-    pub async fn stream(&self, server: &Server<'_>) -> Option<Incoming> {
+    pub async fn stream(&self, server: &impl Door) -> Option<Incoming> {
         let after = self.after.as_deref().unwrap_or_default();
-        let path = format!("/api/sessions/s/events?until=settled&after={after}");
-        let stream = open(server.address, &server.request("GET", &path, &self.headers(&[]), b"")).await;
-        assert!([200, 503].contains(&stream.head.status), "{:?}", stream.head);
-        (stream.head.status == 200).then_some(stream)
+        let path = format!("/api/sessions/{}/events?until=settled&after={after}", self.session);
+        let stream = self.ask(server, ("GET", &path), (&[], b"")).await?;
+        if stream.head.status == 200 {
+            return Some(stream);
+        }
+        let answer = stream.whole().await;
+        assert!(answer.status() == 503 || server.is_temporary(&answer), "{}: {}", answer.status(), answer.text());
+        None
     }
 
     /// Takes a frame in. Returns false if the stream has to be opened again.
-    async fn fold(&mut self, server: &Server<'_>, event: &str, (data, id): (&Value, Option<String>)) -> bool {
+    async fn fold(&mut self, server: &impl Door, event: &str, (data, id): (&Value, Option<String>)) -> bool {
         if event == "gap" {
             self.reload(server).await;
             return false;
@@ -340,12 +411,8 @@ impl Client {
     }
 
     /// Reads everything again, as after a gap.
-    async fn reload(&mut self, server: &Server<'_>) {
-        let answer = self.history(server).await;
-        if answer.status() != 200 {
-            return;
-        }
-        let history = answer.json();
+    async fn reload(&mut self, server: &impl Door) {
+        let Some(history) = self.history(server).await else { return };
         self.texts.clear();
         for message in history["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "assistant") {
             let work = message["work_id"].as_str().unwrap_or_default().to_owned();

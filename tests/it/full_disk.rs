@@ -10,11 +10,11 @@ use crate::script::{always, call, calls, says, script, steps};
 use crate::world::{CONFIG, World, eventually};
 
 /// A small tmpfs mounted on a folder.
-struct SmallDisk(PathBuf);
+pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// `size` as `mount` understands it.
-    fn mount(folder: PathBuf, size: &str) -> Option<Self> {
+    pub fn mount(folder: PathBuf, size: &str) -> Option<Self> {
         let options = format!("size={size}");
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&folder).output();
         match mounted {
@@ -33,7 +33,7 @@ impl SmallDisk {
         }
     }
 
-    fn fill(&self) {
+    pub fn fill(&self) {
         let path = self.0.join("scratch/filler");
         let mut size = 1 << 20;
         let mut content = std::fs::read(&path).unwrap_or_default();
@@ -54,7 +54,7 @@ impl SmallDisk {
         filler.set_len(size.saturating_sub(free)).expect("a shorter filler");
     }
 
-    fn free(&self) {
+    pub fn free(&self) {
         std::fs::remove_file(self.0.join("scratch/filler")).expect("the filler");
     }
 }

@@ -1,5 +1,6 @@
 //! A small HTTP/1.1 client: one connection per request, server-sent events, and malformed requests.
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -141,6 +142,17 @@ impl Incoming {
         String::from_utf8_lossy(&body).into_owned()
     }
 
+    /// Reads the whole response.
+    pub async fn whole(mut self) -> Answer {
+        let mut body = Vec::new();
+        while let Some(chunk) = within(self.body.next()).await {
+            body.extend(chunk);
+        }
+        let answer = Answer { head: self.head, body };
+        assert!(!answer.text().contains(KEY), "the key is in an answer: {answer:?}");
+        answer
+    }
+
     pub async fn rest(mut self) -> Vec<Frame> {
         let mut frames = Vec::new();
         while let Some(frame) = self.next().await {
@@ -160,7 +172,12 @@ fn parse_event(message: &str) -> Option<Frame> {
 
 /// Sends exactly `request` and reads the response headers.
 pub async fn open(address: SocketAddr, request: &[u8]) -> Incoming {
-    let (read, mut write) = TcpStream::connect(address).await.expect("the server listens").into_split();
+    open_if_there(address, request).await.unwrap_or_else(|error| panic!("the server does not answer: {error}"))
+}
+
+/// Same as [`open`], for a server that may have ended.
+pub async fn open_if_there(address: SocketAddr, request: &[u8]) -> io::Result<Incoming> {
+    let (read, mut write) = TcpStream::connect(address).await?.into_split();
     let mut read = BufReader::new(read);
     let head_only = request.starts_with(b"HEAD ");
     // A server may respond and close before it has read the whole request.
@@ -168,6 +185,7 @@ pub async fn open(address: SocketAddr, request: &[u8]) -> Incoming {
         let _ = write.write_all(request).await;
     };
     let (head, ()) = tokio::join!(within(read_head(&mut read)), send);
+    let head = head?;
     let body = if head_only || head.status == 204 || head.status == 304 {
         Body { read, left: Left::Exactly(0) }
     } else if head.header("transfer-encoding") == Some("chunked") {
@@ -176,19 +194,12 @@ pub async fn open(address: SocketAddr, request: &[u8]) -> Incoming {
         let length = head.header("content-length").map(|length| length.parse().expect("a length"));
         Body { read, left: length.map_or(Left::UntilClosed, Left::Exactly) }
     };
-    Incoming { head, body, text: String::new(), _write: write }
+    Ok(Incoming { head, body, text: String::new(), _write: write })
 }
 
 /// Sends exactly `request` and reads the whole response.
 pub async fn raw(address: SocketAddr, request: &[u8]) -> Answer {
-    let mut incoming = open(address, request).await;
-    let mut body = Vec::new();
-    while let Some(chunk) = within(incoming.body.next()).await {
-        body.extend(chunk);
-    }
-    let answer = Answer { head: incoming.head, body };
-    assert!(!answer.text().contains(KEY), "the key is in an answer: {answer:?}");
-    answer
+    open(address, request).await.whole().await
 }
 
 /// Same as [`raw`], with an owned request, for use in a spawned task.
@@ -200,12 +211,13 @@ async fn within<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what).await.expect("the server says something in time")
 }
 
-async fn read_head(read: &mut BufReader<OwnedReadHalf>) -> Head {
+async fn read_head(read: &mut BufReader<OwnedReadHalf>) -> io::Result<Head> {
     let mut lines = Vec::new();
     loop {
         let mut line = String::new();
-        let count = read.read_line(&mut line).await.expect("a head of text");
-        assert!(count > 0, "the server closed the connection without an answer");
+        if read.read_line(&mut line).await? == 0 {
+            return Err(io::Error::other("the server closed the connection without an answer"));
+        }
         let line = line.trim_end();
         if line.is_empty() {
             break;
@@ -214,7 +226,7 @@ async fn read_head(read: &mut BufReader<OwnedReadHalf>) -> Head {
     }
     let status = lines[0].split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status line");
     let headers = lines[1..].iter().filter_map(|line| line.split_once(':'));
-    Head { status, headers: headers.map(|(n, v)| (n.to_ascii_lowercase(), v.trim().to_owned())).collect() }
+    Ok(Head { status, headers: headers.map(|(n, v)| (n.to_ascii_lowercase(), v.trim().to_owned())).collect() })
 }
 
 struct Body {

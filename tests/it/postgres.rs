@@ -24,7 +24,7 @@ pub const PASSWORD: &str = "pg-canary-1f7a93c05be24d86";
 const NOBODY: u32 = 65_534;
 /// Ends PostgreSQL when its standard input is closed, which is when the test process ends, whatever ends it. PostgreSQL can be
 /// restarted in the meantime.
-const KEEPER: &str = r#""$1/pg_ctl" -D "$2/data" -l "$2/log" -o "$3" -w start </dev/null >/dev/null 2>&1 || { cat "$2/log" >&2; rm -rf "$2"; exit 1; }
+pub const KEEPER: &str = r#""$1/pg_ctl" -D "$2/data" -l "$2/log" -o "$3" -w start </dev/null >/dev/null 2>&1 || { cat "$2/log" >&2; rm -rf "$2"; exit 1; }
 read -r _
 "$1/pg_ctl" -D "$2/data" -m fast stop >/dev/null 2>&1
 rm -rf "$2""#;
@@ -66,7 +66,7 @@ pub async fn postgres() -> Option<&'static Postgres> {
     server
 }
 
-fn programs() -> Option<PathBuf> {
+pub fn programs() -> Option<PathBuf> {
     let of_tools = || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/postgres/bin");
     let folder = std::env::var_os("MINICLAW_POSTGRES_BIN").map_or_else(of_tools, PathBuf::from);
     folder.join("postgres").is_file().then_some(folder)
@@ -78,7 +78,7 @@ fn is_root() -> bool {
 }
 
 /// Returns a command that runs as a user that PostgreSQL accepts, apart from this terminal.
-fn command(program: &Path) -> Command {
+pub fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C").current_dir("/").process_group(0);
     if is_root() {
@@ -97,7 +97,7 @@ pub fn run_as_nobody(command: &mut Command, folder: &Path) {
 }
 
 /// Returns these programs, or a copy in `folder` if they are in a folder that is closed to the user that runs them.
-fn reachable(bin: &Path, folder: &Path) -> PathBuf {
+pub fn reachable(bin: &Path, folder: &Path) -> PathBuf {
     let runs = command(&bin.join("initdb")).arg("--version").output().is_ok_and(|output| output.status.success());
     if runs {
         return bin.to_owned();
@@ -113,11 +113,11 @@ fn reachable(bin: &Path, folder: &Path) -> PathBuf {
 }
 
 /// Returns the options of a server at this port.
-fn options(port: u16, folder: &Path) -> String {
+pub fn options(port: u16, folder: &Path) -> String {
     format!("-p {port} -k {} -c listen_addresses=127.0.0.1 -c max_connections=200", folder.display())
 }
 
-fn give(path: &Path, mode: u32) {
+pub fn give(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     if is_root() {
         chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -182,7 +182,7 @@ impl Postgres {
     }
 }
 
-async fn execute(port: u16, database: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
+pub async fn execute(port: u16, database: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
     let address = format!("postgres://miniclaw:{PASSWORD}@127.0.0.1:{port}/{database}?sslmode=disable");
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await?;
     let connection = tokio::spawn(connection);

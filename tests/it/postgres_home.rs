@@ -411,6 +411,11 @@ fn write_generated(home: &Path, entries: &[(String, u8, Vec<u8>)]) {
 
 #[tokio::test]
 async fn postgres_export_of_an_import_is_the_same_home() {
+    round_trips(8).await;
+}
+
+/// Imports generated homes and exports them again.
+pub async fn round_trips(homes_to_try: usize) {
     if postgres().await.is_none() {
         return;
     }
@@ -424,7 +429,7 @@ async fn postgres_export_of_an_import_is_the_same_home() {
         .prop_map(|(root, names, kind, content)| (format!("{root}/{}", names.join("/")), kind, content));
     let homes = proptest::collection::vec(entry, 0..25);
     let mut runner = TestRunner::deterministic();
-    for case in 0..8 {
+    for case in 0..homes_to_try {
         let entries = homes.new_tree(&mut runner).unwrap().current();
         let Some(server) = postgres().await else { return };
         let database = server.database().await;

@@ -363,15 +363,16 @@ async fn postgres_large_file_passes_a_slow_connection() {
     assert!(fs::read(store.home().join("knowledge/large.bin")).unwrap() == large);
 }
 
-/// A pooler in transaction mode, which gives each transaction any of its connections.
-struct Pooler {
-    port: u16,
+/// A pooler. In transaction mode it gives each transaction any of its connections.
+pub struct Pooler {
+    pub port: u16,
     process: Child,
     _folder: tempfile::TempDir,
 }
 
 impl Pooler {
-    fn to(database: &TestDatabase) -> Option<Self> {
+    /// `mode` is `transaction` or `session`, with the most connections to the database.
+    pub fn to(database: &TestDatabase, (mode, connections): (&str, u32)) -> Option<Self> {
         let program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].into_iter().find(|path| Path::new(path).is_file());
         let Some(program) = program else {
             eprintln!("SKIPPED: there is no pgbouncer here; scripts/install-tools.sh cluster installs it");
@@ -384,7 +385,7 @@ impl Pooler {
         let config = folder.path().join("pgbouncer.ini");
         let text = format!(
             "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = \
-             scram-sha-256\nauth_file = {}\npool_mode = transaction\ndefault_pool_size = 3\nunix_socket_dir =\n",
+             scram-sha-256\nauth_file = {}\npool_mode = {mode}\ndefault_pool_size = {connections}\nunix_socket_dir =\n",
             database.port,
             users.display()
         );
@@ -406,7 +407,7 @@ impl Drop for Pooler {
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_pooler_in_transaction_mode_is_no_difference() {
     let Some(store) = Store::new().await else { return };
-    let Some(pooler) = Pooler::to(&store.database) else { return };
+    let Some(pooler) = Pooler::to(&store.database, ("transaction", 3)) else { return };
     let url = store.through(pooler.port);
     eventually("the pooler answers", async || Database::connect(&address(&url)).await.is_ok()).await;
     // Two homes in turns on the same few connections: what one leaves there must not meet the other.

@@ -1,0 +1,377 @@
+//! Homes in a database, and several servers on it: what a commit, a question, a hop, a claim and a takeover cost.
+
+use std::fs;
+use std::io::{self, Error};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use miniclaw::domain::{AccountId, Event, Fact, SessionId, WorkId};
+use miniclaw::provider::scripted::MockProvider;
+use miniclaw::store::{
+    CacheUse, Claimant, DatabaseAddress, Durability, Home, HomeDatabase, HomeKey, LossPolicy, OwnedHome, Replica,
+    SessionWriter,
+};
+use secrecy::SecretString;
+use serde_json::json;
+use tokio::time::sleep;
+use url::Url;
+
+use super::streams::{Question, Streams, phased_model};
+use super::turn::{self, OF_SERVER};
+use super::{Bench, fast_model, model, titled_session};
+use crate::kit::http::Connection;
+use crate::kit::numbers::{Samples, ms};
+use crate::kit::postgres::{Postgres, free_port};
+use crate::kit::report::Report;
+use crate::kit::seed;
+use crate::kit::server::{Member, Server, configure_more, program, starter_home};
+
+const SECRET: &str = "bench-4f1c8e5d2a7b9036c4d8e1f2a5b7";
+/// Homes that store facts at the same time.
+const HOMES: usize = 16;
+const BATCH: usize = 20;
+/// What a home has that is claimed.
+const SESSIONS: usize = 50;
+const FILES: usize = 1_000;
+const FILE: usize = 20 << 10;
+/// Streams through a hop.
+const STREAMS: usize = 20;
+/// How long it is waited for a home.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
+    report.section("Homes in PostgreSQL on this machine, and several servers");
+    let Some(postgres) = Postgres::start().await? else {
+        println!("  skipped: there is no PostgreSQL (scripts/install-tools.sh postgres)");
+        return Ok(());
+    };
+    let place = Place { folder: bench.folder("cluster"), url: postgres.url() };
+    fs::create_dir_all(&place.folder)?;
+    let answers = fast_model(1).await?;
+    place.home("first", &answers.base_url)?.run(&["db", "migrate"])?;
+    facts(bench, (&postgres, &place), report).await?;
+    questions(bench, &place, report).await?;
+    hops(bench, &place, report).await?;
+    claims(bench, &place, report).await?;
+    takeovers(bench, &place, report).await?;
+    report.show();
+    Ok(())
+}
+
+/// Where the members' folders are, and their database.
+struct Place {
+    folder: PathBuf,
+    url: String,
+}
+
+impl Place {
+    /// Makes a member's folder, or configures it anew.
+    fn home(&self, name: &str, model: &Url) -> io::Result<Folder> {
+        let (path, port) = (self.folder.join(name), free_port()?);
+        fs::create_dir_all(&path)?;
+        let cluster = format!("{{address: 'http://127.0.0.1:{port}', secret: '{SECRET}'}}");
+        let store = format!("store: {{postgres: '${{DATABASE_URL}}', experimental: true, cluster: {cluster}}}\n");
+        configure_more(&path, model, &store)?;
+        Ok(Folder { path, port, url: self.url.clone() })
+    }
+}
+
+/// The folder of a member that may run or not.
+struct Folder {
+    path: PathBuf,
+    port: u16,
+    url: String,
+}
+
+impl Folder {
+    fn start(&self) -> io::Result<Server> {
+        Server::start_member(&self.path, Member { port: self.port, database: &self.url })
+    }
+
+    fn run(&self, arguments: &[&str]) -> io::Result<()> {
+        let mut command = program();
+        command.args(arguments).arg("--home").arg(&self.path).env("DATABASE_URL", &self.url).stdout(Stdio::null());
+        let output = command.stderr(Stdio::piped()).output()?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(Error::other(format!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr)))),
+        }
+    }
+
+    /// Deletes the copy.
+    fn wipe(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.path)? {
+            match entry?.path() {
+                path if path.ends_with("config.yml") => {}
+                path if path.is_dir() => fs::remove_dir_all(path)?,
+                path => fs::remove_file(path)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Commits of the bare database beside facts through the store.
+async fn facts(bench: &Bench, (postgres, place): (&Postgres, &Place), report: &mut Report) -> io::Result<()> {
+    let n = bench.times(400);
+    let client = postgres.connect().await?;
+    client.batch_execute("CREATE TABLE bench_commits (body text)").await.map_err(Error::other)?;
+    let (mut bare, body) = (Samples::default(), "x".repeat(400));
+    for _ in 0..n {
+        let began = Instant::now();
+        let insert = "INSERT INTO bench_commits VALUES ($1)";
+        client.execute_typed(insert, &[(&body, tokio_postgres::types::Type::TEXT)]).await.map_err(Error::other)?;
+        bare.push_ms(began.elapsed());
+    }
+    client.batch_execute("DROP TABLE bench_commits").await.map_err(Error::other)?;
+    let address = DatabaseAddress::parse(&SecretString::from(place.url.clone())).map_err(Error::other)?;
+    let database = HomeDatabase::new(address, LossPolicy::Refuse);
+    let mut homes = Vec::new();
+    for number in 0..HOMES {
+        homes.push(Writer::open(&database, (&place.folder, number)).await?);
+    }
+    let mut own = Samples::default();
+    for _ in 0..n {
+        let began = Instant::now();
+        homes[0].append(1).await?;
+        own.push_ms(began.elapsed());
+    }
+    let note = format!("n = {n}; an insert of the bare database takes {:.2}, ± {:.2}", bare.p50(), own.spread());
+    report.figure("a fact committed, p50", own.p50(), "ms").at_most(bare.p50() + 0.5).note(note);
+    let note = format!("the bare database's {:.2}", bare.p99());
+    report.figure("the same, p99", own.p99(), "ms").at_most(bare.p99() + 3.0).note(note);
+    for (size, target, name) in [(1, 4_000.0, "one by one"), (BATCH, 30_000.0, "in batches of 20")] {
+        let rounds = bench.times(if size == 1 { 200 } else { 60 });
+        let began = Instant::now();
+        let mut tasks = Vec::new();
+        for mut home in homes.drain(..) {
+            tasks.push(tokio::spawn(async move {
+                for _ in 0..rounds {
+                    home.append(size).await?;
+                }
+                io::Result::Ok(home)
+            }));
+        }
+        for task in tasks {
+            homes.push(task.await.map_err(Error::other)??);
+        }
+        let each_second = (HOMES * rounds * size) as f64 / began.elapsed().as_secs_f64();
+        let note = format!("{HOMES} homes at once, with the journals of their copies");
+        report.figure(format!("facts a second, {name}"), each_second, "").at_least(target).note(note);
+    }
+    for home in homes {
+        home.owned.log.release(home.owned.claim).await.map_err(Error::other)?;
+    }
+    Ok(())
+}
+
+/// A home with a session to which facts are appended.
+struct Writer {
+    owned: OwnedHome,
+    writer: SessionWriter,
+    seq: u64,
+}
+
+impl Writer {
+    async fn open(database: &HomeDatabase, (folder, number): (&Path, usize)) -> io::Result<Self> {
+        let account = AccountId::parse(&format!("bench{number}"));
+        let key = HomeKey::Person(account.ok_or_else(|| Error::other("no account"))?);
+        let folder = folder.join(format!("facts-{number}"));
+        fs::create_dir_all(&folder)?;
+        let opened = Replica::open((database, &key), &folder, CacheUse::Serve, Claimant::start()).await;
+        let home = Home::open(&folder).map_err(Error::other)?;
+        home.keep_in(opened.map_err(Error::other)?);
+        let owned = OwnedHome::claim(home).await.map_err(Error::other)?.0;
+        let writer = owned.log.writer(owned.claim, &SessionId::parse("bench").map_err(Error::other)?);
+        Ok(Self { owned, writer, seq: 0 })
+    }
+
+    async fn append(&mut self, count: usize) -> io::Result<()> {
+        let text = "ten tokens of text, as they come in ".repeat(8);
+        let facts: Vec<Fact> = (0..count as u64)
+            .map(|at| {
+                let event = Event::Text { work_id: WorkId::new("w"), at: 0, text: text.clone() };
+                Fact { seq: self.seq + at + 1, at: 1.7e9, event }
+            })
+            .collect();
+        self.seq += count as u64;
+        self.writer.append(&facts, Durability::Synced).await.map_err(Error::other)
+    }
+}
+
+/// From the question to the first token: of a home in files, of one in the database, and over another server.
+async fn questions(bench: &Bench, place: &Place, report: &mut Report) -> io::Result<()> {
+    let model = fast_model(1).await?;
+    let files = bench.folder("cluster-files");
+    starter_home(&files, &model.base_url)?;
+    let of_files = Server::start(&files)?;
+    let n = bench.times(200);
+    let in_files = first_tokens(&mut of_files.connect().await?, n).await?;
+    drop(of_files);
+    let (one, other) = (place.home("first", &model.base_url)?, place.home("second", &model.base_url)?);
+    let (owner, other) = (one.start()?, other.start()?);
+    let mut straight = owner.connect().await?;
+    opened(&mut straight).await?;
+    let own = first_tokens(&mut straight, n).await?;
+    let note = format!("n = {n}, p95 {:.2}; of a home in files {:.2}", own.p95(), in_files.p50());
+    report.figure("question to first token, p50", own.p50(), "ms").at_most(8.0).note(note);
+    let hop = first_tokens(&mut other.connect().await?, n).await?;
+    report.figure("the same over another server, p50", hop.p50(), "ms").note(format!("p95 {:.2}", hop.p95()));
+    Ok(())
+}
+
+async fn first_tokens(connection: &mut Connection, n: usize) -> io::Result<Samples> {
+    let (mut times, mut id) = (Samples::default(), String::new());
+    for turn in 0..n + 5 {
+        if turn % 10 == 0 {
+            id = titled_session(connection).await?;
+        }
+        let body = json!({"message": "Say one word.", "session_id": id}).to_string();
+        let timing = turn::ask(connection, "/api/chat", &body, OF_SERVER).await?;
+        if turn >= 5 {
+            times.push_ms(timing.first);
+        }
+    }
+    Ok(times)
+}
+
+/// What passing through another server adds to a request and to a token.
+async fn hops(bench: &Bench, place: &Place, report: &mut Report) -> io::Result<()> {
+    let seconds = if bench.quick { 2 } else { 6 };
+    let mut lateness = Vec::new();
+    let mut requests = [Samples::default(), Samples::default()];
+    for through in [false, true] {
+        // Its gates stay open once they were opened.
+        let model = phased_model(seconds).await?;
+        let (one, other) = (place.home("first", &model.base_url)?, place.home("second", &model.base_url)?);
+        let (owner, other) = (one.start()?, other.start()?);
+        let mut straight = owner.connect().await?;
+        opened(&mut straight).await?;
+        let mut hop = other.connect().await?;
+        opened(&mut hop).await?;
+        for _ in 0..bench.times(500) {
+            for (connection, samples) in [&mut straight, &mut hop].into_iter().zip(&mut requests) {
+                let began = Instant::now();
+                connection.get("/api/approvals").await?.json()?;
+                samples.push_ms(began.elapsed());
+            }
+        }
+        let mut questions = Vec::new();
+        for stream in 0..STREAMS {
+            questions.push(Question::in_session(&titled_session(&mut straight).await?, stream));
+        }
+        let address = if through { other.address } else { owner.address };
+        lateness.push(Streams::of_server(address, questions).follow(&model, seconds).await?);
+    }
+    let [straight, hop] = requests;
+    let note = format!("{:.2} instead of {:.2}, n = {}", hop.p50(), straight.p50(), hop.len());
+    report.figure("a hop adds to a request, p50", hop.p50() - straight.p50(), "ms").at_most(1.0).note(note);
+    let added = lateness[1].p50() - lateness[0].p50();
+    let note = format!(
+        "{STREAMS} streams, {} tokens; p99 {:.1} and {:.1} without",
+        lateness[1].len(),
+        lateness[1].p99(),
+        lateness[0].p99()
+    );
+    report.figure("a hop adds to a streamed token, p50", added, "ms").at_most(0.3).note(note);
+    report.figure("a token's delay through a hop, p99", lateness[1].p99(), "ms").at_most(20.0);
+    Ok(())
+}
+
+/// Waits until a server answers for the home, and returns how long that took.
+async fn opened(connection: &mut Connection) -> io::Result<Duration> {
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        let answer = connection.get("/api/sessions").await?;
+        if answer.status == 200 {
+            return Ok(began.elapsed());
+        }
+        sleep(Duration::from_millis(2)).await;
+    }
+    Err(Error::other("no server has the home"))
+}
+
+/// The first answer of a server that is asked for a home that nobody has.
+async fn claims(bench: &Bench, place: &Place, report: &mut Report) -> io::Result<()> {
+    let model = fast_model(1).await?;
+    let folder = place.home("first", &model.base_url)?;
+    for number in 0..SESSIONS {
+        seed::write(&folder.path, &format!("seed-{number}"), &seed::session("bench", 20))?;
+    }
+    let knowledge = folder.path.join("knowledge/bench");
+    fs::create_dir_all(&knowledge)?;
+    for number in 0..FILES {
+        let line = format!("note {number}: penguins do not fly, and this line is there to fill the file.\n");
+        fs::write(knowledge.join(format!("{number}.md")), line.repeat(FILE / line.len()))?;
+    }
+    // Stores what was written while no server had the home.
+    let server = folder.start()?;
+    opened(&mut server.connect().await?).await?;
+    drop(server);
+    for (name, target, is_cold) in [("warm", 30.0, false), ("cold", 500.0, true)] {
+        let (mut times, n) = (Samples::default(), bench.times(10));
+        for _ in 0..n {
+            if is_cold {
+                folder.wipe()?;
+            }
+            let server = folder.start()?;
+            let mut connection = server.connect().await?;
+            connection.get("/health").await?;
+            times.push_ms(opened(&mut connection).await?);
+        }
+        let note =
+            format!("n = {n}, p95 {:.0}; {SESSIONS} sessions, {FILES} files, {} MB", times.p95(), (FILES * FILE) >> 20);
+        report.figure(format!("first answer of a {name} home, p50"), times.p50(), "ms").at_most(target).note(note);
+    }
+    fs::remove_dir_all(knowledge)
+}
+
+/// From `kill -9` of the owner until another server asks the model to go on.
+async fn takeovers(bench: &Bench, place: &Place, report: &mut Report) -> io::Result<()> {
+    let (mut times, n) = (Samples::default(), bench.times(10).max(2));
+    for _ in 0..n {
+        times.push(ms(takeover(place).await?));
+    }
+    let note = format!("n = {n}; p50 {:.0}", times.p50());
+    report.figure("kill -9 until the run goes on, p95", times.p95(), "ms").at_most(5_000.0).note(note);
+    Ok(())
+}
+
+async fn takeover(place: &Place) -> io::Result<Duration> {
+    let tokens = json!({"count": 100_000, "per_second": 50, "text": "word{n} "});
+    let endless: MockProvider =
+        model(json!([{"repeat": true, "steps": [{"tokens": tokens}, {"finish": "stop"}]}])).await?;
+    let (one, other) = (place.home("first", &endless.base_url)?, place.home("second", &endless.base_url)?);
+    let (owner, other) = (one.start()?, other.start()?);
+    let mut connection = owner.connect().await?;
+    opened(&mut connection).await?;
+    opened(&mut other.connect().await?).await?;
+    let id = titled_session(&mut connection).await?;
+    let path = format!("/api/sessions/{id}/messages");
+    connection.post(&path, &json!({"message": "Go on for ever."})).await?.json()?;
+    let began = Instant::now();
+    while endless.requests().is_empty() {
+        if began.elapsed() > PATIENCE {
+            return Err(Error::other("the run does not begin"));
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+    // By then, the run is in the middle of its answer.
+    sleep(Duration::from_millis(500)).await;
+    let before = endless.requests().len();
+    owner.kill()?;
+    let killed = Instant::now();
+    while endless.requests().len() == before {
+        if killed.elapsed() > PATIENCE {
+            return Err(Error::other("nobody takes the run over"));
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+    let took = killed.elapsed();
+    // The next round must not find this run: it would go on again.
+    let mut connection = other.connect().await?;
+    opened(&mut connection).await?;
+    connection.post(&format!("/api/sessions/{id}/interrupt"), &json!({})).await?;
+    Ok(took)
+}
