@@ -174,8 +174,12 @@ async fn cluster_claims_no_home_of_a_newer_version() {
     let fence = cluster.fence().await;
     let left = servers[1 - owner].as_ref().unwrap();
     eventually("the owner is declared dead", async || cluster.owner().await.is_none()).await;
-    let refused = left.get("/api/sessions").await;
-    assert_eq!(refused.refused(), (503, "database_home_newer".to_owned()));
+    eventually("the server that is left says why it has no home", async || {
+        let refused = left.get("/api/sessions").await.refused();
+        assert_eq!(refused.0, 503, "{refused:?}");
+        refused.1 == "database_home_newer"
+    })
+    .await;
     // By then, the server that is left has looked twice for homes with works under way.
     let now = cluster.database.number("SELECT extract(epoch FROM clock_timestamp())::int8").await;
     let later = format!("SELECT count(*) FROM servers WHERE NOT dead AND alive_until > to_timestamp({})", now + 16);
