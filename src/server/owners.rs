@@ -10,6 +10,7 @@ use crate::api::{Destination, FailedHop, HopFailure, Owner, Owners};
 use crate::cluster::{Cluster, OtherOwner};
 use crate::engine::takeover::{Freshness, Whereabouts};
 use crate::engine::{EngineError, TenantId, TenantRegistry};
+use crate::store::{DatabaseError, StoreError};
 
 /// The homes of this server and those of the others.
 pub(super) struct ClusterOwners {
@@ -45,6 +46,12 @@ impl Owners for ClusterOwners {
     }
 }
 
+/// Whether trying again in a second is of no use.
+fn is_lasting(error: &EngineError) -> bool {
+    use DatabaseError::{Damaged, ImportIncomplete, NewerHome};
+    matches!(error, EngineError::Store(StoreError::Database(NewerHome | Damaged { .. } | ImportIncomplete)))
+}
+
 fn is_same(owner: &Owner, failed: &FailedHop) -> bool {
     owner.address == failed.owner.address && owner.fence == failed.owner.fence
 }
@@ -57,6 +64,10 @@ fn destination(found: Result<Whereabouts, EngineError>) -> Destination {
             Destination::Server(Owner { address: row.address.into(), fence, lost })
         }
         Err(EngineError::HomeMoving) => Destination::Nobody,
+        Err(error) if is_lasting(&error) => {
+            tracing::error!(%error, "a home cannot be opened");
+            Destination::Refused(error.into())
+        }
         Err(error) => {
             tracing::warn!(%error, "it is not known which server has the home");
             Destination::Nobody

@@ -108,6 +108,7 @@ impl Forwarder {
             Destination::Here => return Ok(Passed::Here(request)),
             _ if request.extensions().get::<Forwarded>().is_some() => return Err(home_elsewhere()),
             Destination::Nobody => return Err(home_moving()),
+            Destination::Refused(why) => return Err(why),
             Destination::Server(owner) => owner,
         };
         let (parts, body) = request.into_parts();
@@ -127,6 +128,7 @@ impl Forwarder {
         match destination {
             Destination::Here => Ok(Passed::Here(Request::from_parts(outgoing.parts, body))),
             Destination::Nobody => Err(home_moving()),
+            Destination::Refused(why) => Err(why),
             Destination::Server(owner) => {
                 let tried = self.attempt(&outgoing.parts, body, owner).await;
                 tried.map(Passed::Answered).map_err(|failed| failed.refusal(&outgoing.parts))

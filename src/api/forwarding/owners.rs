@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::error::ApiError;
 use crate::engine::TenantId;
 
 /// Where a home is used.
@@ -16,6 +17,8 @@ pub enum Destination {
     Server(Owner),
     /// By no server that could be asked: it is on its way from one to another, or nobody can claim it.
     Nobody,
+    /// By none of this version, or by none at all before somebody has repaired it; says why.
+    Refused(ApiError),
 }
 
 /// Another server that has a home.
