@@ -10,8 +10,8 @@ use axum::response::{IntoResponse, Response};
 
 use crate::api::app::App;
 use crate::api::error::ApiError;
-use crate::api::security::caller::Caller;
 use crate::api::security::person::Right;
+use crate::api::security::requester::Requester;
 use crate::engine::metrics::Metrics;
 use crate::sandbox::OwnProcess;
 
@@ -23,8 +23,8 @@ const OPEN_METRICS: HeaderValue =
 /// admins. A token of `miniclaw token add --scope metrics` reads them, and nothing else.
 #[utoipa::path(get, path = "/metrics", tag = "status",
     responses((status = 200, content_type = "application/openmetrics-text", body = String)))]
-pub async fn metrics(State(app): State<App>, caller: Caller) -> Result<Response, ApiError> {
-    caller.require(Right::ManageServer)?;
+pub async fn metrics(State(app): State<App>, requester: Requester) -> Result<Response, ApiError> {
+    requester.person.rights().require(Right::ManageServer)?;
     let Some(metrics) = app.tenants.runtime().metrics.clone() else {
         let message = "this server counts nothing; `metrics: true` in config.yml and a restart change that";
         return Err(ApiError::new(StatusCode::NOT_FOUND, "metrics_off", message));
