@@ -168,7 +168,7 @@ async fn cluster_death_of_a_busy_server_moves_all_its_homes() {
     neighbour.say(&[a], "neighbour").await;
     let (mut persons, mut clients) = (Vec::new(), Vec::new());
     for number in 0..homes {
-        let (person, client) = busy_person(b, &ada, &format!("Person {number}")).await;
+        let (person, client) = busy_person(b, &ada, &format!("Person{number}")).await;
         persons.push(person);
         clients.push(client);
     }
@@ -243,7 +243,11 @@ async fn cluster_works_beside_one_that_kills_go_on() {
         client.read_to_the_end(&left).await;
         let history = client.history(left[0]).await.unwrap();
         let last = history["messages"].as_array().unwrap().last().unwrap();
-        assert_eq!((&last["role"], &last["stop_reason"]), (&json!("assistant"), &json!("done")), "{last}");
+        assert_eq!(
+            (&last["role"], &last["stop_reason"]),
+            (&json!("assistant"), &Value::Null),
+            "it was not cut off: {last}"
+        );
     }
     cluster.check_all(&harmless.iter().chain([&poison]).collect::<Vec<_>>(), "after").await;
 }

@@ -140,7 +140,7 @@ async fn cluster_tokens_flow_while_all_connections_are_busy() {
     let ada = first_account(a, a).await;
     let mut people = Vec::new();
     for number in 0..18 {
-        people.push(joined(a, &ada, &format!("Person {number}")).await);
+        people.push(joined(a, &ada, &format!("Person{number}")).await);
     }
     let mut clients: Vec<Client> = people.iter().map(|person| Client::default().signed_in(person)).collect();
     for client in &mut clients {
