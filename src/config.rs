@@ -104,7 +104,7 @@ struct File {
     registration: people::Registration,
     jwt_secret: Option<String>,
     insecure_http: bool,
-    trusted_proxies: Vec<std::net::IpAddr>,
+    trusted_proxies: Vec<crate::domain::TrustedProxy>,
     own_providers: Option<bool>,
     own_provider_hosts: Vec<String>,
     proxy_sign_in: Option<proxy_sign_in::Entry>,

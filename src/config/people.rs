@@ -1,13 +1,11 @@
 //! `auth_mode` in config.yml, and what belongs to a server that several people use.
 
-use std::net::IpAddr;
-
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use super::proxy_sign_in::{ProxySignIn, proxy_sign_in};
 use super::{ConfigError, Environment, File, bad, substitute};
-use crate::domain::{BadUidRange, UidRange};
+use crate::domain::{BadUidRange, TrustedProxy, UidRange};
 
 /// The variable with the key of sign-ins, which overrides config.yml.
 pub const JWT_SECRET: &str = "MINICLAW_JWT_SECRET";
@@ -52,7 +50,7 @@ pub struct PeopleConfig {
     /// Whether other machines may reach the server without TLS.
     pub insecure_http: bool,
     /// The addresses of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count.
-    pub trusted_proxies: Vec<IpAddr>,
+    pub trusted_proxies: Vec<TrustedProxy>,
     /// Whether people may connect providers for themselves.
     pub own_providers: bool,
     /// Hosts with or without port, besides public ones, at which people may connect providers for themselves.

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::proxy_user::ProxyHeader;
 use crate::clock;
 use crate::config::ProxySignIn;
+use crate::domain::TrustedProxy;
 use crate::engine::people::LoginLimiter;
 use crate::store::{ApiTokenScope, ApiTokens};
 
@@ -49,7 +50,7 @@ pub struct Access {
     /// Whether the server speaks TLS itself.
     is_tls: bool,
     /// The proxies whose word about the client counts. Behind them browsers use https, and names without our port.
-    pub(in crate::api) proxies: Vec<IpAddr>,
+    pub(in crate::api) proxies: Vec<TrustedProxy>,
     /// How people sign in by one of these proxies.
     pub(in crate::api) proxy_header: Option<ProxyHeader>,
     token: Option<SecretString>,
@@ -146,8 +147,8 @@ impl Access {
     }
 
     /// Trusts these proxies.
-    pub fn behind(mut self, proxies: &[IpAddr]) -> Self {
-        self.proxies = proxies.iter().map(IpAddr::to_canonical).collect();
+    pub fn behind(mut self, proxies: &[TrustedProxy]) -> Self {
+        self.proxies = proxies.to_vec();
         self
     }
 

@@ -8,6 +8,7 @@ use axum::http::{Extensions, HeaderMap, HeaderName};
 
 use crate::api::app::App;
 use crate::api::error::ApiError;
+use crate::domain::TrustedProxy;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -40,8 +41,8 @@ pub struct Client {
 impl Client {
     /// Returns the client of a connection from `peer`. What a trusted proxy has added counts; anybody else can write
     /// anything into these headers, so they are ignored.
-    pub fn of(proxies: &[IpAddr], peer: Peer, headers: &HeaderMap) -> Self {
-        let is_proxy = |address: &IpAddr| proxies.contains(&address.to_canonical());
+    pub fn of(proxies: &[TrustedProxy], peer: Peer, headers: &HeaderMap) -> Self {
+        let is_proxy = |address: &IpAddr| proxies.iter().any(|proxy| proxy.is_at(*address));
         if !is_proxy(&peer.address) {
             return Self { address: peer.address, is_https: peer.is_over_tls };
         }
@@ -88,7 +89,7 @@ mod tests {
             headers.append(FORWARDED_FOR, line.parse().unwrap());
         }
         headers.insert(FORWARDED_PROTO, protocol.parse().unwrap());
-        let proxies = ["10.0.0.1", "10.0.0.2"].map(|proxy| proxy.parse().unwrap());
+        let proxies = ["10.0.0.1", "10.0.0.2", "10.7.0.0/16"].map(|proxy| proxy.parse().unwrap());
         let peer = Peer { address: peer.parse().unwrap(), is_over_tls: false };
         let client = Client::of(&proxies, peer, &headers);
         (client.address.to_string(), client.is_https)
@@ -98,6 +99,7 @@ mod tests {
     fn only_a_trusted_proxy_names_the_client() {
         assert_eq!(client("192.0.2.1", &["1.1.1.1"], "https"), ("192.0.2.1".to_owned(), false));
         assert_eq!(client("10.0.0.1", &["1.1.1.1"], "https"), ("1.1.1.1".to_owned(), true));
+        assert_eq!(client("10.7.3.1", &["1.1.1.1"], "https"), ("1.1.1.1".to_owned(), true));
         assert_eq!(client("10.0.0.1", &["6.6.6.6, 1.1.1.1", "10.0.0.2"], "http"), ("1.1.1.1".to_owned(), false));
         assert_eq!(client("10.0.0.1", &["nonsense"], "http"), ("10.0.0.1".to_owned(), false));
         assert_eq!(client("::ffff:10.0.0.1", &["2001:db8::1"], "https"), ("2001:db8::1".to_owned(), true));

@@ -1,8 +1,6 @@
 //! The person whom a trusted proxy names in a header. The header counts only on connections that the proxy itself has opened:
 //! who is behind it, according to `X-Forwarded-For`, does not matter, and the header of anybody else is ignored.
 
-use std::net::IpAddr;
-
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -10,8 +8,8 @@ use subtle::ConstantTimeEq;
 use super::client::Peer;
 use crate::api::error::ApiError;
 use crate::config::{ProxySecret, ProxySignIn};
-use crate::domain::Account;
 use crate::domain::account_fields::{Username, folded};
+use crate::domain::{Account, TrustedProxy};
 use crate::engine::people::Credential;
 
 /// The header in which the trusted proxies name people.
@@ -56,8 +54,8 @@ impl ProxyHeader {
     }
 
     /// Returns whom the header of a request names, on a connection from `peer`.
-    pub fn user(&self, proxies: &[IpAddr], peer: Peer, headers: &HeaderMap) -> ProxyUser {
-        if !proxies.contains(&peer.address.to_canonical()) {
+    pub fn user(&self, proxies: &[TrustedProxy], peer: Peer, headers: &HeaderMap) -> ProxyUser {
+        if !proxies.iter().any(|proxy| proxy.is_at(peer.address)) {
             return ProxyUser::Absent;
         }
         let mut lines = headers.get_all(&self.header).iter();
