@@ -112,7 +112,7 @@ mod tests {
         let is_https = |address, protocol: Option<&str>| {
             let lines = protocol.map(|protocol| (FORWARDED_PROTO, protocol.parse().unwrap()));
             let headers: HeaderMap = lines.into_iter().collect();
-            Client::of(&[proxy], Peer { address, is_over_tls: true }, &headers).is_https
+            Client::of(&["10.0.0.1".parse().unwrap()], Peer { address, is_over_tls: true }, &headers).is_https
         };
         let stranger = IpAddr::from([192, 0, 2, 1]);
         assert!(is_https(stranger, None) && is_https(stranger, Some("http")) && is_https(proxy, None));
