@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::cluster_faults::{always_to, others};
-use crate::cluster_people::{fence_of, first_account, server_of};
+use crate::cluster_people::{fence_of, first_account};
 use crate::cluster_world::{Client, Cluster, Network, number};
 use crate::crash::Rng;
 use crate::people::{self, Person, ask, joined};
@@ -206,48 +206,4 @@ async fn cluster_death_of_a_busy_server_moves_all_its_homes() {
     interrupt(&left, &ada).await;
     neighbour.read_to_the_end(&left).await;
     cluster.check_all(&clients.iter().chain([&neighbour]).collect::<Vec<_>>(), "after").await;
-}
-
-#[tokio::test]
-async fn cluster_works_beside_one_that_kills_go_on() {
-    let replies = [always_to("poison", &text(60_000, 20.0)), always_to("slow", &text(200, 20.0))];
-    let Some(cluster) = cluster_of_people(replies).await else { return };
-    let mut servers = vec![Some(cluster.serve(0).await), Some(cluster.serve(1).await), Some(cluster.serve(2).await)];
-    let a = servers[0].as_ref().unwrap();
-    let ada = first_account(a, a).await;
-    let bob = joined(a, &ada, "Bob").await;
-    let mut poison = Client::default().signed_in(&bob);
-    poison.say(&[servers[1].as_ref().unwrap()], "poison").await;
-    let mut harmless = Vec::new();
-    for (at, name) in [(0, "Eve"), (2, "Dan")] {
-        harmless.push(busy_person(servers[at].as_ref().unwrap(), &ada, name).await.1);
-    }
-    // Whatever server goes on with it ends.
-    let taken = "SELECT count(*) FROM facts WHERE encode(body, 'escape') LIKE '%work_taken_over%' AND home_id = (SELECT home_id FROM homes \
-                 WHERE account = '";
-    for killed in 0..2 {
-        eventually("a server goes on with it", async || {
-            cluster.database.number(&format!("{taken}{}')", bob.id)).await == killed
-        })
-        .await;
-        let owner = server_of(&cluster, &bob).await.expect("it lives");
-        servers[owner] = None;
-    }
-    let left = others(&servers);
-    poison.read_to_the_end(&left).await;
-    let history = poison.history(left[0]).await.unwrap();
-    let last = history["messages"].as_array().unwrap().last().unwrap();
-    assert_eq!((&last["role"], &last["stop_reason"]), (&json!("assistant"), &json!("error")), "{last}");
-    assert!(history["failures"].to_string().contains("took_servers_down"), "{history}");
-    for client in &mut harmless {
-        client.read_to_the_end(&left).await;
-        let history = client.history(left[0]).await.unwrap();
-        let last = history["messages"].as_array().unwrap().last().unwrap();
-        assert_eq!(
-            (&last["role"], &last["stop_reason"]),
-            (&json!("assistant"), &Value::Null),
-            "it was not cut off: {last}"
-        );
-    }
-    cluster.check_all(&harmless.iter().chain([&poison]).collect::<Vec<_>>(), "after").await;
 }

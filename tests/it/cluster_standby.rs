@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::cluster_rolling::started;
-use crate::cluster_world::{Client, Cluster, Network};
+use crate::cluster_world::{Client, Cluster, Network, is_long};
 use crate::fault_proxy::FaultProxy;
 use crate::postgres::PASSWORD;
 use crate::postgres_node::PostgresNode;
@@ -52,6 +52,12 @@ async fn cluster_loses_nothing_with_a_synchronous_standby() {
 
 #[tokio::test]
 async fn cluster_notices_what_an_asynchronous_standby_lacks() {
+    if !is_long() {
+        eprintln!(
+            "SKIPPED: on a busy machine the promotion takes so long that the home moves; make cluster-faults runs it"
+        );
+        return;
+    }
     let Some(primary) = PostgresNode::primary("").await else { return };
     let link = FaultProxy::to(([127, 0, 0, 1], primary.port).into()).await;
     let standby = primary.standby(link.address.port()).await;
