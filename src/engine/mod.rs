@@ -377,13 +377,10 @@ impl Engine {
         drop(self.tenant.git.lock().await);
         self.tenant.tool_sources.home_closed();
         self.tenant.mcp.stop_all().await;
-        // Meanwhile, because another server may wait for the home.
-        let tenant = self.tenant.clone();
-        let libraries_closed = tokio::task::spawn_blocking(move || tenant.close_libraries());
-        if let Err(error) = self.tenant.log.release(self.tenant.claim).await {
+        let (_, released) = tokio::join!(self.tenant.close_libraries(), self.tenant.log.release(self.tenant.claim));
+        if let Err(error) = released {
             tracing::warn!(%error, "the home is released when this process ends");
         }
-        let _ = libraries_closed.await;
     }
 
     async fn ask<T>(

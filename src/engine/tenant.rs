@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::approvals::Approvals;
@@ -246,14 +247,14 @@ impl Tenant {
         Ok(engine)
     }
 
-    /// Closes all search indexes. Blocks, see [`Library::close`].
-    pub fn close_libraries(&self) {
+    /// Closes all search indexes in a task, which takes a while (see [`Library::close`]): another server may wait for the home.
+    pub fn close_libraries(&self) -> JoinHandle<()> {
         let Conversations { messages, tool_results, .. } = &self.conversations;
         let mut libraries = self.project_libraries.take_all();
         libraries.extend([&self.memory, &self.knowledge, messages, tool_results].map(Arc::clone));
         // All of them stop at once.
         libraries.iter().for_each(|library| library.stop_background());
-        libraries.iter().for_each(|library| library.close());
+        tokio::task::spawn_blocking(move || libraries.iter().for_each(|library| library.close()))
     }
 
     /// Whether works that are under way when this server closes the home go on with another one.
