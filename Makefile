@@ -69,7 +69,8 @@ test-frontend: frontend/dist/index.html ## Tests of the web UI without a browser
 test-build: frontend/dist/index.html
 	cargo test --locked --no-run
 
-# The browser tests drive the binary that cargo test built for its own.
+# The browser tests drive the binary that cargo test built for its own. The other tests wait for a third of their time, so there
+# are three of them for two cores.
 test-rust: frontend/dist/index.html embedder embedder-use ## Tests of the server, and of the web UI in a real browser
 	@scripts/install-tools.sh browser
 	@scripts/install-tools.sh disk
@@ -79,7 +80,7 @@ test-rust: frontend/dist/index.html embedder embedder-use ## Tests of the server
 	python3 scripts/test_get_model.py
 	TOOLS="$(abspath $(TARGET))/tools/postgres" python3 scripts/test_get_postgres.py
 	python3 scripts/test_release.py Packed
-	MINICLAW_POSTGRES_BIN="$(abspath $(TARGET))/tools/postgres/bin" cargo test --locked
+	MINICLAW_POSTGRES_BIN="$(abspath $(TARGET))/tools/postgres/bin" RUST_TEST_THREADS="$$(( ($$(nproc) * 3 + 1) / 2 ))" cargo test --locked
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked -p miniclaw-embed --test use_multilingual --test e5_small
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run e2e
