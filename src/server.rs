@@ -17,8 +17,9 @@ use crate::api::{Access, App, Listening, MAX_UNAUTHENTICATED_SOCKETS, PageSecret
 use crate::clock;
 use crate::config::settings::SettingSource;
 use crate::config::{Config, DatabaseConfig, NotExperimental, TlsPaths};
+use crate::domain::HomeId;
 use crate::engine::people::{People, PeopleUnusable, fingerprint};
-use crate::engine::{Runtime, TenantId, TenantRegistry, starter};
+use crate::engine::{Runtime, TenantRegistry, starter};
 use crate::sandbox::{Level, Sandbox};
 use crate::store::{ApiTokens, AuthoritiesUnusable, DatabaseError, ServerContact, complete_move, is_unused, real_path};
 
@@ -212,10 +213,10 @@ pub async fn run(
         (OpenedPlace::Cluster(_), false) => None,
         (OpenedPlace::Cluster(membership), true) => Some(membership.people(&tenants).await?),
         (OpenedPlace::Home(_) | OpenedPlace::Database(..), false) => {
-            tenants.open(&TenantId::owner()).await.map(|_| None)?
+            tenants.open(&HomeId::Server).await.map(|_| None)?
         }
         (OpenedPlace::Home(_) | OpenedPlace::Database(..), true) => {
-            let owner = tenants.open(&TenantId::owner()).await?;
+            let owner = tenants.open(&HomeId::Server).await?;
             Some(People::open(tenants.clone(), owner).await.map_err(StartRefused::People)?)
         }
     };

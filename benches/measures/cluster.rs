@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use miniclaw::domain::{AccountId, Event, Fact, SessionId, WorkId};
+use miniclaw::domain::{AccountId, Event, Fact, HomeId, SessionId, WorkId};
 use miniclaw::provider::scripted::MockProvider;
 use miniclaw::store::{
-    CacheUse, Claimant, DatabaseAddress, Durability, Home, HomeDatabase, HomeKey, LossPolicy, OwnedHome, Replica,
-    SessionWriter,
+    CacheUse, Claimant, DatabaseAddress, Durability, Home, HomeDatabase, LossPolicy, OwnedHome, Replica, SessionWriter,
 };
 use secrecy::SecretString;
 use serde_json::json;
@@ -176,10 +175,10 @@ struct Writer {
 impl Writer {
     async fn open(database: &HomeDatabase, (folder, number): (&Path, usize)) -> io::Result<Self> {
         let account = AccountId::parse(&format!("bench{number}"));
-        let key = HomeKey::Person(account.ok_or_else(|| Error::other("no account"))?);
+        let id = HomeId::Person(account.ok_or_else(|| Error::other("no account"))?);
         let folder = folder.join(format!("facts-{number}"));
         fs::create_dir_all(&folder)?;
-        let opened = Replica::open((database, &key), &folder, CacheUse::Serve, Claimant::start()).await;
+        let opened = Replica::open((database, &id), &folder, CacheUse::Serve, Claimant::start()).await;
         let home = Home::open(&folder).map_err(Error::other)?;
         home.keep_in(opened.map_err(Error::other)?);
         let owned = OwnedHome::claim(home).await.map_err(Error::other)?.0;

@@ -301,7 +301,7 @@ impl From<EngineError> for ApiError {
     fn from(error: EngineError) -> Self {
         let message = error.to_string();
         match error {
-            EngineError::NoTenant(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
+            EngineError::NoHome(_) => Self::new(StatusCode::NOT_FOUND, "not_found", message),
             EngineError::HomeMoving => Self::home_moving(message),
             EngineError::NoSession(_) | EngineError::NoProject(_) => {
                 Self::new(StatusCode::NOT_FOUND, "not_found", message)

@@ -20,9 +20,10 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::config::{ClusterConfig, DatabaseConfig};
+use crate::domain::HomeId;
 use crate::store::{
     CacheUse, Claimant, ClusterAccounts, ClusterOverview, ClusterRows, DatabaseError, DatabaseFigures, HomeDatabase,
-    HomeKey, HomeOwnerRow, Replica, ServerContact, StoreError, note_member,
+    HomeOwnerRow, Replica, ServerContact, StoreError, note_member,
 };
 
 use membership::Membership;
@@ -47,11 +48,11 @@ pub struct Cluster {
     rows: tokio::sync::Mutex<Option<Connected>>,
     /// The same, for the accounts, which must not wait for anything else.
     account_rows: tokio::sync::Mutex<Option<Connected>>,
-    owners: Mutex<HashMap<HomeKey, KnownOwner>>,
+    owners: Mutex<HashMap<HomeId, KnownOwner>>,
     /// The number of servers that live, as this one saw last.
     living: AtomicUsize,
     /// Homes whose copies could not be made here, and when that was.
-    unopened: Mutex<HashMap<HomeKey, Instant>>,
+    unopened: Mutex<HashMap<HomeId, Instant>>,
     /// Held while it is looked up who owns a home.
     looking: tokio::sync::Mutex<()>,
     /// How the commands of the person who runs the server reach it.
@@ -165,7 +166,7 @@ impl Cluster {
     ///
     /// # Errors
     /// Returns an error if the database does not answer.
-    pub async fn other_owner(&self, home: &HomeKey) -> Result<Option<OtherOwner>, DatabaseError> {
+    pub async fn other_owner(&self, home: &HomeId) -> Result<Option<OtherOwner>, DatabaseError> {
         if let Some(known) = self.known(home) {
             return Ok(known);
         }
@@ -176,8 +177,8 @@ impl Cluster {
     ///
     /// # Errors
     /// Returns an error if the database does not answer.
-    pub async fn look_up_owner(&self, home: &HomeKey) -> Result<Option<OtherOwner>, DatabaseError> {
-        let (id, asked_at) = (home.id(), Instant::now());
+    pub async fn look_up_owner(&self, home: &HomeId) -> Result<Option<OtherOwner>, DatabaseError> {
+        let (id, asked_at) = (home.uuid(), Instant::now());
         let _one_at_a_time = self.looking.lock().await;
         // Whoever waited has the answer of the one before.
         if let Some(known) = self.known_since(home, asked_at) {
@@ -197,25 +198,25 @@ impl Cluster {
     /// # Errors
     /// Returns an error if the database does not answer.
     pub async fn look_up_known_owners(&self) -> Result<(), DatabaseError> {
-        let known: Vec<HomeKey> = {
+        let known: Vec<HomeId> = {
             let mut owners = self.owners();
             owners.retain(|_, known| known.owner.is_some());
             owners.keys().cloned().collect()
         };
         for some in known.chunks(OWNERS_AT_ONCE) {
-            let ids: Vec<Uuid> = some.iter().map(HomeKey::id).collect();
+            let ids: Vec<Uuid> = some.iter().map(HomeId::uuid).collect();
             let since = Instant::now();
             let rows = self.with_rows(|rows| async move { rows.owners_of(&ids).await }.boxed()).await?;
             let mut rows: HashMap<Uuid, HomeOwnerRow> = rows.into_iter().collect();
             for home in some {
-                self.note_owner(home, rows.remove(&home.id()), since);
+                self.note_owner(home, rows.remove(&home.uuid()), since);
             }
         }
         Ok(())
     }
 
     /// `looked_at` is when the question began to which the row is the answer.
-    fn note_owner(&self, home: &HomeKey, row: Option<HomeOwnerRow>, looked_at: Instant) -> Option<OtherOwner> {
+    fn note_owner(&self, home: &HomeId, row: Option<HomeOwnerRow>, looked_at: Instant) -> Option<OtherOwner> {
         let row = row.filter(|row| self.standing() != Standing::Member(row.server_id));
         let mut owners = self.owners();
         let before = owners.remove(home).and_then(|known| known.owner);
@@ -230,16 +231,16 @@ impl Cluster {
         owner
     }
 
-    fn owners(&self) -> MutexGuard<'_, HashMap<HomeKey, KnownOwner>> {
+    fn owners(&self) -> MutexGuard<'_, HashMap<HomeId, KnownOwner>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn known(&self, home: &HomeKey) -> Option<Option<OtherOwner>> {
+    fn known(&self, home: &HomeId) -> Option<Option<OtherOwner>> {
         let owners = self.owners();
         owners.get(home).filter(|known| known.looked_at.elapsed() < OWNER_LIFE).map(|known| known.owner.clone())
     }
 
-    fn known_since(&self, home: &HomeKey, since: Instant) -> Option<Option<OtherOwner>> {
+    fn known_since(&self, home: &HomeId, since: Instant) -> Option<Option<OtherOwner>> {
         self.owners().get(home).filter(|known| known.looked_at >= since).map(|known| known.owner.clone())
     }
 
@@ -253,7 +254,7 @@ impl Cluster {
     /// # Errors
     /// Returns [`DatabaseError::OwnedElsewhere`] if a server that lives owns it, and other errors if the database or the folder
     /// cannot be used.
-    pub async fn claim(&self, home: &HomeKey) -> Result<ClaimedCopy, StoreError> {
+    pub async fn claim(&self, home: &HomeId) -> Result<ClaimedCopy, StoreError> {
         let member = match self.standing() {
             Standing::Member(member) if !self.membership.is_draining() => member,
             Standing::Member(_) | Standing::Fenced => return Err(StoreError::Fenced),
@@ -275,13 +276,13 @@ impl Cluster {
     }
 
     /// Lets the others have a home first for a while, if its copy could not be made because of this machine.
-    pub fn note_unopened(&self, home: &HomeKey, error: &StoreError) {
+    pub fn note_unopened(&self, home: &HomeId, error: &StoreError) {
         if !matches!(error, StoreError::Database(_) | StoreError::ShutDown | StoreError::Fenced) {
             self.unopened().insert(home.clone(), Instant::now());
         }
     }
 
-    fn unopened(&self) -> MutexGuard<'_, HashMap<HomeKey, Instant>> {
+    fn unopened(&self) -> MutexGuard<'_, HashMap<HomeId, Instant>> {
         self.unopened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -330,8 +331,8 @@ impl Cluster {
     ///
     /// # Errors
     /// Returns an error if the database does not answer.
-    pub async fn orphans(&self, open: &[HomeKey]) -> Result<Vec<HomeKey>, DatabaseError> {
-        let open: Vec<Uuid> = open.iter().map(HomeKey::id).collect();
+    pub async fn orphans(&self, open: &[HomeId]) -> Result<Vec<HomeId>, DatabaseError> {
+        let open: Vec<Uuid> = open.iter().map(HomeId::uuid).collect();
         self.with_rows(|rows| async move { rows.orphans(MAX_ORPHANS, &open).await }.boxed()).await
     }
 

@@ -24,6 +24,7 @@ pub mod entry_path;
 pub mod event;
 pub mod find;
 pub mod git;
+pub mod home_id;
 pub mod ids;
 pub mod knowledge;
 pub mod language;
@@ -88,6 +89,7 @@ pub use embedder::{EmbedError, EmbeddedText, Embedder, EmbeddingInput, TokenEmbe
 pub use entry_path::EntryPath;
 pub use event::{Binding, Event, Fact, HandOff, InputProgress, RequestedCall, StatusKind};
 pub use git::{BranchName, GitAuthor, GitRefused};
+pub use home_id::HomeId;
 pub use ids::{ProjectId, SessionId, WorkId};
 pub use knowledge::Hit;
 pub use language::Language;

@@ -2,8 +2,8 @@
 
 use super::client_asks::MAX_CALLS_AT_ONCE;
 use super::documents::UndoError;
-use super::{TenantId, approvals, labels, models, own_providers, provider_changes, server_settings, withdrawal};
-use crate::domain::{BadChoice, GitRefused, MOST_QUEUED, PinRefused, ProjectId, RestoreRefused, SessionId};
+use super::{approvals, labels, models, own_providers, provider_changes, server_settings, withdrawal};
+use crate::domain::{BadChoice, GitRefused, HomeId, MOST_QUEUED, PinRefused, ProjectId, RestoreRefused, SessionId};
 use crate::provider::ProviderError;
 use crate::store::StoreError;
 
@@ -13,7 +13,7 @@ pub enum EngineError {
     #[error("there is no session {0}")]
     NoSession(SessionId),
     #[error("there is nobody here by the name {0}")]
-    NoTenant(TenantId),
+    NoHome(HomeId),
     #[error(
         "another server takes this home over, or this one has lost the database; nothing was done, try again in a moment"
     )]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{EngineError, TenantId, blocking, starter};
+use super::{EngineError, blocking, starter};
 use crate::cluster::Cluster;
-use crate::domain::AccountId;
-use crate::store::{CacheUse, Claimant, Home, HomeDatabase, HomeKey, Replica, StoreError, is_unused};
+use crate::domain::HomeId;
+use crate::store::{CacheUse, Claimant, Home, HomeDatabase, Replica, StoreError, is_unused};
 
 /// Where the homes of the tenants are.
 pub enum Homes {
@@ -44,12 +44,11 @@ pub struct KeptHomes {
 }
 
 impl Homes {
-    /// Returns which home of a cluster is that of a tenant; `None` if it has none.
-    pub(super) fn key(&self, id: &TenantId) -> Option<HomeKey> {
+    /// Whether this is one of them.
+    pub(super) fn serve(&self, id: &HomeId) -> bool {
         match self {
-            _ if *id == TenantId::owner() => Some(HomeKey::Server),
-            Self::Single(_) | Self::Cluster(_, Served::OnePerson) => None,
-            Self::Cluster(_, Served::Several) | Self::Each { .. } => AccountId::parse(&id.0).map(HomeKey::Person),
+            Self::Single(_) | Self::Cluster(_, Served::OnePerson) => *id == HomeId::Server,
+            Self::Cluster(_, Served::Several) | Self::Each { .. } => true,
         }
     }
 
@@ -62,13 +61,6 @@ impl Homes {
     }
 }
 
-impl TenantId {
-    /// Returns the tenant whose home it is.
-    pub(super) fn of_home(home: &HomeKey) -> Self {
-        home.person().map_or_else(Self::owner, Self::of_account)
-    }
-}
-
 impl KeptHomes {
     /// `claimant` has claimed the home of the server.
     pub fn new(database: HomeDatabase, claimant: Claimant, superseded: CancellationToken) -> Self {
@@ -76,10 +68,8 @@ impl KeptHomes {
     }
 
     /// Claims the home of a person and opens its copy in this folder.
-    pub(super) async fn home(&self, id: &TenantId, folder: PathBuf) -> Result<Home, EngineError> {
-        let account = AccountId::parse(&id.0).ok_or_else(|| EngineError::NoTenant(id.clone()))?;
-        let replica =
-            Replica::open((&self.database, &HomeKey::Person(account)), &folder, CacheUse::Serve, self.claimant).await?;
+    pub(super) async fn home(&self, id: &HomeId, folder: PathBuf) -> Result<Home, EngineError> {
+        let replica = Replica::open((&self.database, id), &folder, CacheUse::Serve, self.claimant).await?;
         let home = blocking(move || {
             let home = opened_for_person(&folder)?;
             home.keep_in(replica);

@@ -88,7 +88,7 @@ pub use next_request::{Draft, RequestSize};
 pub use notice::{ChangedBy, Notice};
 use opening::{IfMissing, OpenSessions, OpeningLock, OpeningLocks};
 pub use projects::UploadSlot;
-pub use registry::{TenantId, TenantRegistry};
+pub use registry::TenantRegistry;
 pub use runs::Runs;
 pub use runtime::Runtime;
 pub use sharing::Sharing;

@@ -2,7 +2,6 @@
 //! single-person server stays open.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use super::sharing::Sharing;
 use super::tenant::{Tenant, TenantHome};
 use super::{Engine, EngineError, blocking};
 use crate::agent::AdminLimits;
-use crate::domain::{AccountId, Root, UsageLimits};
+use crate::domain::{HomeId, Root, UsageLimits};
 use crate::store::{DatabaseFigures, Home, SharedProjects};
 
 /// Idle time after which a tenant is closed.
@@ -27,50 +26,23 @@ const IDLE: Duration = Duration::from_secs(10 * 60);
 /// Maximum number of homes that are being opened at the same time.
 const OPENED_AT_ONCE: usize = 16;
 
-/// Id of a tenant: 1 to 64 of `a-z`, `0-9`, `-` and `_`, so that it is a valid folder name on every system.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct TenantId(pub(super) String);
-
-impl TenantId {
-    /// Returns the id of the tenant of a single-person server, and of the server itself if several people use it.
-    pub fn owner() -> Self {
-        Self("owner".to_owned())
-    }
-
-    /// Returns the id of the tenant of an account.
-    pub fn of_account(id: &AccountId) -> Self {
-        Self(id.as_str().to_owned())
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
-        ((1..=64).contains(&text.len()) && text.chars().all(fits)).then(|| Self(text.to_owned()))
-    }
-}
-
-impl fmt::Display for TenantId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 pub struct TenantRegistry {
     runtime: Arc<Runtime>,
     pub(super) homes: Homes,
     /// One slot for each tenant that was requested. The lock is never held across I/O.
-    slots: Mutex<HashMap<TenantId, Arc<Slot>>>,
+    slots: Mutex<HashMap<HomeId, Arc<Slot>>>,
     /// The users of the system that people's commands run as. Whoever is missing has no commands.
-    command_users: RwLock<HashMap<TenantId, u32>>,
+    command_users: RwLock<HashMap<HomeId, u32>>,
     /// The people who may use their homes, on a server of several.
-    pub(super) active: RwLock<HashSet<TenantId>>,
+    pub(super) active: RwLock<HashSet<HomeId>>,
     /// The projects that people share; absent on a server of one person, and if the homes are in a database.
     sharing: Option<Arc<Sharing>>,
     /// The homes that are being taken over from servers of a cluster that have ended.
-    pub(super) takeovers: Mutex<HashSet<TenantId>>,
+    pub(super) takeovers: Mutex<HashSet<HomeId>>,
     /// How many more homes may be opened at the same time: one in a database needs a connection meanwhile.
     openings: Semaphore,
     /// The limits that admins have set for single people.
-    limits: Mutex<HashMap<TenantId, Arc<AdminLimits>>>,
+    limits: Mutex<HashMap<HomeId, Arc<AdminLimits>>>,
 }
 
 /// The slot of one tenant. Its lock is held while the tenant is opened or closed, so that a home has one owner at a
@@ -146,7 +118,7 @@ impl TenantRegistry {
         &self.runtime
     }
 
-    pub(super) fn slots(&self) -> MutexGuard<'_, HashMap<TenantId, Arc<Slot>>> {
+    pub(super) fn slots(&self) -> MutexGuard<'_, HashMap<HomeId, Arc<Slot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -154,12 +126,11 @@ impl TenantRegistry {
     /// opening, and never for that of another tenant.
     ///
     /// # Errors
-    /// Returns [`EngineError::NoTenant`] if this server has no home for it, and another error if its home cannot be
+    /// Returns [`EngineError::NoHome`] if this server has no home for it, and another error if its home cannot be
     /// used.
-    pub async fn open(self: &Arc<Self>, id: &TenantId) -> Result<Arc<Engine>, EngineError> {
-        let is_checked = matches!(self.homes, Homes::Single(_) | Homes::Cluster(..));
-        if is_checked && self.homes.key(id).is_none() {
-            return Err(EngineError::NoTenant(id.clone()));
+    pub async fn open(self: &Arc<Self>, id: &HomeId) -> Result<Arc<Engine>, EngineError> {
+        if !self.homes.serve(id) {
+            return Err(EngineError::NoHome(id.clone()));
         }
         let slot = self.slots().entry(id.clone()).or_default().clone();
         if let Ok(mut state) = slot.state.try_lock()
@@ -181,10 +152,8 @@ impl TenantRegistry {
             }
             // Never closed.
             let _turn = registry.openings.acquire().await;
-            if let (Some(cluster), Some(key)) = (registry.homes.cluster(), registry.homes.key(&id))
-                && state.home.is_none()
-            {
-                registry.claim(cluster, &key, &mut state).await?;
+            if let (Some(cluster), None) = (registry.homes.cluster(), &state.home) {
+                registry.claim(cluster, &id, &mut state).await?;
             }
             let home = match &state.home {
                 Some(home) => home.clone(),
@@ -212,24 +181,24 @@ impl TenantRegistry {
     }
 
     /// Sets the users of the system that people's commands run as. Counts for tenants that are opened from now on.
-    pub fn set_command_users(&self, users: impl Iterator<Item = (TenantId, u32)>) {
+    pub fn set_command_users(&self, users: impl Iterator<Item = (HomeId, u32)>) {
         *self.command_users.write().unwrap_or_else(PoisonError::into_inner) = users.collect();
     }
 
     /// Sets the limits of people, or with `None` those of the server. Counts from the next request to a model on.
-    pub fn set_limits(&self, limits: impl Iterator<Item = (TenantId, Option<UsageLimits>)>) {
+    pub fn set_limits(&self, limits: impl Iterator<Item = (HomeId, Option<UsageLimits>)>) {
         limits.for_each(|(id, limits)| self.limits_of(&id).set(limits));
     }
 
-    fn limits_of(&self, id: &TenantId) -> Arc<AdminLimits> {
+    fn limits_of(&self, id: &HomeId) -> Arc<AdminLimits> {
         let mut known = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(id.clone()).or_default().clone()
     }
 
-    fn owner_of(&self, id: &TenantId) -> HomeOwner {
+    fn owner_of(&self, id: &HomeId) -> HomeOwner {
         match &self.homes {
             Homes::Single(_) | Homes::Cluster(_, Served::OnePerson) => HomeOwner::OnePerson,
-            Homes::Each { .. } | Homes::Cluster(_, Served::Several) if *id == TenantId::owner() => HomeOwner::Server,
+            Homes::Each { .. } | Homes::Cluster(_, Served::Several) if *id == HomeId::Server => HomeOwner::Server,
             Homes::Each { .. } | Homes::Cluster(_, Served::Several) => {
                 let users = self.command_users.read().unwrap_or_else(PoisonError::into_inner);
                 HomeOwner::Person { uid: users.get(id).copied() }
@@ -237,20 +206,21 @@ impl TenantRegistry {
         }
     }
 
-    async fn home(&self, id: &TenantId) -> Result<Home, EngineError> {
-        let folder = match &self.homes {
-            Homes::Single(home) => return Ok(home.clone()),
-            Homes::Cluster(..) => return Err(EngineError::HomeMoving),
-            Homes::Each { server, .. } if *id == TenantId::owner() => return Ok(server.clone()),
-            Homes::Each { people, .. } => people.join(&id.0),
+    async fn home(&self, id: &HomeId) -> Result<Home, EngineError> {
+        let (account, people, kept) = match (&self.homes, id) {
+            (Homes::Single(home) | Homes::Each { server: home, .. }, HomeId::Server) => return Ok(home.clone()),
+            (Homes::Single(_), HomeId::Person(_)) => return Err(EngineError::NoHome(id.clone())),
+            (Homes::Cluster(..), _) => return Err(EngineError::HomeMoving),
+            (Homes::Each { people, kept, .. }, HomeId::Person(account)) => (account.clone(), people, kept),
         };
-        if let Homes::Each { kept: Some(kept), .. } = &self.homes {
+        let folder = people.join(account.as_str());
+        if let Some(kept) = kept {
             return kept.home(id, folder).await;
         }
-        let membership = AccountId::parse(&id.0).zip(self.sharing().map(|sharing| sharing.projects.clone()));
+        let shared = self.sharing().map(|sharing| sharing.projects.clone());
         blocking(move || {
             let home = opened_for_person(&folder)?;
-            if let Some((account, shared)) = membership {
+            if let Some(shared) = shared {
                 home.share(account, shared);
             }
             Ok(home)
@@ -338,7 +308,7 @@ impl TenantRegistry {
     /// Closes the tenants that have been idle for [`IDLE`]. A tenant is in use while a caller holds its engine, a
     /// session is in memory, or a client follows its events.
     async fn sweep(&self) {
-        let slots: Vec<(TenantId, Arc<Slot>)> =
+        let slots: Vec<(HomeId, Arc<Slot>)> =
             self.slots().iter().map(|(id, slot)| (id.clone(), slot.clone())).collect();
         for (id, slot) in slots {
             // A tenant that is being opened is in use.
@@ -349,13 +319,13 @@ impl TenantRegistry {
             if let Some(OpenTenant { engine, .. }) = state.opened.take_if(is_over) {
                 engine.shut_down().await;
                 state.drop_released();
-                tracing::debug!(tenant = %id, "let go");
+                tracing::debug!(home = %id, "let go");
             }
         }
     }
 
     /// Ends all runs of a tenant and closes it. It is opened again when it is used next.
-    pub async fn close(&self, id: &TenantId) {
+    pub async fn close(&self, id: &HomeId) {
         let slot = self.slots().get(id).cloned();
         let Some(slot) = slot else { return };
         let mut state = slot.state.lock().await;
@@ -384,7 +354,7 @@ impl TenantRegistry {
 mod tests {
     use super::*;
     use crate::config::{Config, Environment};
-    use crate::domain::{Place, SessionId};
+    use crate::domain::{AccountId, Place, SessionId};
     use crate::engine::documents::{SavedBy, SavedText};
     use crate::engine::provider_changes::{NewProvider, ProviderRefused};
     use crate::store::Expect;
@@ -398,16 +368,8 @@ mod tests {
         TenantRegistry::new(runtime, Homes::Each { people: server.people_folder().unwrap(), server, kept: None })
     }
 
-    fn id(text: &str) -> TenantId {
-        TenantId::parse(text).unwrap()
-    }
-
-    #[test]
-    fn tenant_id_is_a_plain_folder_name() {
-        for bad in ["", ".", "..", "a/b", "A", "a b", "ä", "a\0", &"x".repeat(65)] {
-            assert_eq!(TenantId::parse(bad), None, "{bad:?}");
-        }
-        assert!(TenantId::parse("ann-2_b").is_some() && TenantId::parse(&"x".repeat(64)).is_some());
+    fn id(text: &str) -> HomeId {
+        HomeId::Person(AccountId::parse(text).unwrap())
     }
 
     #[tokio::test]

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, Weak};
 
-use super::{Engine, EngineError, Notice, TenantId, TenantRegistry, blocking};
-use crate::domain::{AccountId, Place, ProjectId, ProjectRole, Root};
+use super::{Engine, EngineError, Notice, TenantRegistry, blocking};
+use crate::domain::{AccountId, HomeId, Place, ProjectId, ProjectRole, Root};
 use crate::store::{Home, SharedProjects};
 
 /// The projects that the people of a server share.
@@ -32,7 +32,7 @@ impl Sharing {
     }
 
     /// Tells the others of a shared project what this tenant is told.
-    fn relay(self: &Arc<Self>, from: &TenantId, notice: &Notice) {
+    fn relay(self: &Arc<Self>, from: &HomeId, notice: &Notice) {
         let project = match notice {
             Notice::FileChanged { path, .. } | Notice::FolderChanged { path } => match Place::parse_folder(path) {
                 Ok(place) => match place.root() {
@@ -53,7 +53,7 @@ impl Sharing {
                 let (home, hub) = (&other.tenant().home, &other.tenant().hub);
                 let is_concerned = match &project {
                     Some(id) => have_both(&own.tenant().home, home, (id, &from, other)),
-                    None => home.shared_projects().iter().any(|(_, _, owner)| owner.as_str() == from.to_string()),
+                    None => home.shared_projects().iter().any(|(_, _, owner)| Some(owner) == from.person()),
                 };
                 if is_concerned {
                     hub.relayed(notice.clone());
@@ -63,7 +63,7 @@ impl Sharing {
     }
 
     /// Follows a tenant that was just opened.
-    pub(super) fn follow(self: &Arc<Self>, engine: &Arc<Engine>, id: &TenantId) {
+    pub(super) fn follow(self: &Arc<Self>, engine: &Arc<Engine>, id: &HomeId) {
         let tenant = engine.tenant();
         let _ = tenant.sharing.set((self.clone(), id.clone()));
         let (sharing, from) = (Arc::downgrade(self), id.clone());
@@ -75,15 +75,15 @@ impl Sharing {
     }
 }
 
-fn is_of(engine: &Engine, id: &TenantId) -> bool {
+fn is_of(engine: &Engine, id: &HomeId) -> bool {
     engine.tenant().sharing.get().is_some_and(|(_, known)| known == id)
 }
 
 /// Whether both homes have the same project: one of them shares it with the other, or somebody shares it with both.
-fn have_both(own: &Home, other: &Home, (id, from, engine): (&ProjectId, &TenantId, &Engine)) -> bool {
-    let owner_of = |home: &Home, tenant: &TenantId| -> Option<String> {
+fn have_both(own: &Home, other: &Home, (id, from, engine): (&ProjectId, &HomeId, &Engine)) -> bool {
+    let owner_of = |home: &Home, home_id: &HomeId| -> Option<AccountId> {
         let (_, owner) = home.role_in(id)?;
-        Some(owner.as_ref().map_or_else(|| tenant.to_string(), AccountId::to_string))
+        owner.or_else(|| home_id.person().cloned())
     };
     let Some((_, other_id)) = engine.tenant().sharing.get() else { return false };
     let owner = owner_of(own, from);

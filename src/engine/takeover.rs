@@ -10,10 +10,11 @@ use uuid::Uuid;
 use super::homes::{Homes, opened_for_person, opened_for_server};
 use super::metrics::ClusterFigures;
 use super::registry::{OpenTenant, SlotState};
-use super::{EngineError, TenantId, TenantRegistry, blocking};
+use super::{EngineError, TenantRegistry, blocking};
 use crate::clock;
 use crate::cluster::{ClaimedCopy, Cluster, OtherOwner, Standing};
-use crate::store::{ClusterOverview, DatabaseError, Home, HomeKey, StoreError};
+use crate::domain::HomeId;
+use crate::store::{ClusterOverview, DatabaseError, Home, StoreError};
 
 /// Time between two looks for homes whose owner has ended, with up to a half of it more or less, so that not all servers look at
 /// the same time.
@@ -37,16 +38,16 @@ pub enum Freshness {
 }
 
 impl TenantRegistry {
-    /// Returns which server has the home of a tenant. This one claims it if no other that lives has it.
+    /// Returns which server has a home. This one claims it if no other that lives has it.
     ///
     /// # Errors
     /// Returns [`EngineError::HomeMoving`] if that is not decided yet, or if this server has lost the database.
     pub async fn whereabouts(
         self: &Arc<Self>,
-        id: &TenantId,
+        id: &HomeId,
         mut freshness: Freshness,
     ) -> Result<Whereabouts, EngineError> {
-        let (Some(cluster), Some(key)) = (self.homes.cluster(), self.homes.key(id)) else {
+        let Some(cluster) = self.homes.cluster().filter(|_| self.homes.serve(id)) else {
             return Ok(Whereabouts::Here);
         };
         if cluster.standing() == Standing::Fenced {
@@ -58,8 +59,8 @@ impl TenantRegistry {
         // It may be claimed by another one in between.
         for _ in 0..2 {
             let other = match freshness {
-                Freshness::Recent => cluster.other_owner(&key).await,
-                Freshness::Now => cluster.look_up_owner(&key).await,
+                Freshness::Recent => cluster.other_owner(id).await,
+                Freshness::Now => cluster.look_up_owner(id).await,
             };
             if let Some(owner) = other.map_err(unanswered)? {
                 return Ok(Whereabouts::Elsewhere(owner));
@@ -98,13 +99,13 @@ impl TenantRegistry {
     }
 
     /// Sets which people may use their homes. The works of the others rest.
-    pub fn set_active(&self, people: impl Iterator<Item = TenantId>) {
+    pub fn set_active(&self, people: impl Iterator<Item = HomeId>) {
         *self.active.write().unwrap_or_else(PoisonError::into_inner) = people.collect();
     }
 
     /// Whether works of a tenant may go on here.
-    fn may_work(&self, id: &TenantId) -> bool {
-        *id == TenantId::owner() || self.active.read().unwrap_or_else(PoisonError::into_inner).contains(id)
+    fn may_work(&self, id: &HomeId) -> bool {
+        *id == HomeId::Server || self.active.read().unwrap_or_else(PoisonError::into_inner).contains(id)
     }
 
     /// Whether other servers can have the homes.
@@ -113,7 +114,7 @@ impl TenantRegistry {
     }
 
     /// Whether this server is in a cluster and does not have the home of a tenant at this moment.
-    pub fn is_elsewhere(&self, id: &TenantId) -> bool {
+    pub fn is_elsewhere(&self, id: &HomeId) -> bool {
         if self.homes.cluster().is_none() {
             return false;
         }
@@ -124,7 +125,7 @@ impl TenantRegistry {
     }
 
     /// Whether the home of a tenant is open here.
-    fn has(&self, id: &TenantId) -> bool {
+    fn has(&self, id: &HomeId) -> bool {
         let slot = self.slots().get(id).cloned();
         let state = slot.as_ref().and_then(|slot| slot.state.try_lock().ok());
         state.is_some_and(|state| state.opened.is_some() && self.may_use(&state))
@@ -150,21 +151,16 @@ impl TenantRegistry {
         }
     }
 
-    /// Claims the home of a tenant and opens its copy.
-    pub(super) async fn claim(
-        &self,
-        cluster: &Cluster,
-        key: &HomeKey,
-        state: &mut SlotState,
-    ) -> Result<(), EngineError> {
-        let ClaimedCopy { folder, replica, member } = cluster.claim(key).await.map_err(|error| match error {
+    /// Claims a home and opens its copy.
+    pub(super) async fn claim(&self, cluster: &Cluster, id: &HomeId, state: &mut SlotState) -> Result<(), EngineError> {
+        let ClaimedCopy { folder, replica, member } = cluster.claim(id).await.map_err(|error| match error {
             StoreError::Fenced => EngineError::HomeMoving,
             error => error.into(),
         })?;
-        let contact = cluster.contact().filter(|_| *key == HomeKey::Server);
-        let opened = match key {
-            HomeKey::Server => opened_for_server,
-            HomeKey::Person(_) => opened_for_person,
+        let contact = cluster.contact().filter(|_| *id == HomeId::Server);
+        let opened = match id {
+            HomeId::Server => opened_for_server,
+            HomeId::Person(_) => opened_for_person,
         };
         let home = blocking(move || {
             let home = opened(&folder)?;
@@ -178,7 +174,7 @@ impl TenantRegistry {
             Err(error) => {
                 replica.give_back().await;
                 if let EngineError::Store(error) = &error {
-                    cluster.note_unopened(key, error);
+                    cluster.note_unopened(id, error);
                 }
                 return Err(error);
             }
@@ -190,7 +186,7 @@ impl TenantRegistry {
     }
 
     /// Drops the tenant as soon as another server may have its home.
-    pub(super) fn follow_loss(self: &Arc<Self>, state: &SlotState, id: &TenantId) {
+    pub(super) fn follow_loss(self: &Arc<Self>, state: &SlotState, id: &HomeId) {
         let Some(moved) = state.home.as_ref().and_then(Home::moved) else { return };
         let (registry, id) = (Arc::downgrade(self), id.clone());
         tokio::spawn(async move {
@@ -204,7 +200,7 @@ impl TenantRegistry {
     }
 
     /// Follows a home in a database that this server has for itself: whoever takes it has taken all of them.
-    pub(super) fn follow_succession(self: &Arc<Self>, state: &SlotState, id: &TenantId) {
+    pub(super) fn follow_succession(self: &Arc<Self>, state: &SlotState, id: &HomeId) {
         let Homes::Each { kept: Some(_), .. } = &self.homes else { return };
         let Some(taken) = state.home.as_ref().and_then(Home::taken_over) else { return };
         let (registry, id) = (Arc::downgrade(self), id.clone());
@@ -275,7 +271,7 @@ impl TenantRegistry {
         };
         match looked.await {
             Ok(orphans) => {
-                let orphans = orphans.iter().map(TenantId::of_home).filter(|id| self.may_work(id));
+                let orphans = orphans.into_iter().filter(|id| self.may_work(id));
                 orphans.for_each(|id| self.begin_takeover(id));
             }
             Err(error) => tracing::warn!(%error, "could not look whether other servers have ended"),
@@ -289,13 +285,13 @@ impl TenantRegistry {
     }
 
     /// Returns the homes that are open here.
-    fn open_homes(&self) -> Vec<HomeKey> {
-        let known: Vec<TenantId> = self.slots().keys().cloned().collect();
-        known.iter().filter(|id| self.has(id)).filter_map(|id| self.homes.key(id)).collect()
+    fn open_homes(&self) -> Vec<HomeId> {
+        let known: Vec<HomeId> = self.slots().keys().cloned().collect();
+        known.into_iter().filter(|id| self.has(id)).collect()
     }
 
     /// Takes a home over in a task of its own, because a large one takes long, unless that is under way or enough others are.
-    fn begin_takeover(self: &Arc<Self>, id: TenantId) {
+    fn begin_takeover(self: &Arc<Self>, id: HomeId) {
         let mut under_way = self.takeovers();
         if under_way.len() >= TAKEN_AT_ONCE || !under_way.insert(id.clone()) {
             return;
@@ -308,16 +304,16 @@ impl TenantRegistry {
     }
 
     /// Returns the homes that are being taken over.
-    fn takeovers(&self) -> MutexGuard<'_, HashSet<TenantId>> {
+    fn takeovers(&self) -> MutexGuard<'_, HashSet<HomeId>> {
         self.takeovers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn take_over_home(self: &Arc<Self>, id: &TenantId) {
+    async fn take_over_home(self: &Arc<Self>, id: &HomeId) {
         match self.open(id).await {
-            Ok(_) => tracing::warn!(tenant = %id, "took over a home with works under way"),
+            Ok(_) => tracing::warn!(home = %id, "took over a home with works under way"),
             // Another server was faster.
             Err(EngineError::Store(StoreError::Database(DatabaseError::OwnedElsewhere))) => {}
-            Err(error) => tracing::error!(tenant = %id, %error, "a home with works under way could not be taken over"),
+            Err(error) => tracing::error!(home = %id, %error, "a home with works under way could not be taken over"),
         }
     }
 }

@@ -25,11 +25,11 @@ use super::sharing::{KnownRoles, Sharing};
 use super::skills::Skills;
 use super::tool_sources::{ExchangeScope, ToolSource, ToolSources};
 use super::watch;
-use super::{Engine, EngineError, Notice, Runs, TenantId, blocking, starter};
+use super::{Engine, EngineError, Notice, Runs, blocking, starter};
 use crate::agent::idle_time::IdleTime;
 use crate::agent::{AdminLimits, Budget};
 use crate::config::Config;
-use crate::domain::{EmbedError, ProjectId, Root, Session, TranscriptKind, WorkId};
+use crate::domain::{EmbedError, HomeId, ProjectId, Root, Session, TranscriptKind, WorkId};
 use crate::engine::embedder::Embedders;
 use crate::extraction::Extractor;
 use crate::library::projects::ProjectLibraries;
@@ -93,7 +93,7 @@ pub struct Tenant {
     /// One for each upload that may arrive at once.
     pub(super) upload_slots: Arc<Semaphore>,
     /// Set if several people use the server, with the id of this tenant.
-    pub(super) sharing: OnceLock<(Arc<Sharing>, TenantId)>,
+    pub(super) sharing: OnceLock<(Arc<Sharing>, HomeId)>,
     /// What the person could do in projects of others when that was last looked at.
     pub(super) shared_roles: KnownRoles,
     /// Warnings about this home and how commands run in it.

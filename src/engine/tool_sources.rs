@@ -256,8 +256,8 @@ mod tests {
 
     use super::*;
     use crate::config::{Config, Environment};
-    use crate::domain::{Effect, Event, Role, Shown, ToolAnswer, UserPrompt};
-    use crate::engine::{Homes, PublishedItem, Runtime, TenantId, TenantRegistry};
+    use crate::domain::{AccountId, Effect, Event, HomeId, Role, Shown, ToolAnswer, UserPrompt};
+    use crate::engine::{Homes, PublishedItem, Runtime, TenantRegistry};
     use crate::provider::scripted::{self, Script};
     use crate::tools::{EndRun, Prepared, PreparedCall, RunOptions, Tool, ToolContext};
     use serde_json::{Value, json};
@@ -379,7 +379,7 @@ mod tests {
         let server = crate::store::Home::open(folder.path()).unwrap();
         let homes = Homes::Each { people: server.people_folder().unwrap(), kept: None, server };
         let registry = TenantRegistry::new(runtime, homes);
-        let engine = registry.open(&TenantId::parse("ann").unwrap()).await.unwrap();
+        let engine = registry.open(&HomeId::Person(AccountId::parse("ann").unwrap())).await.unwrap();
 
         let exchanges = AtomicUsize::new(0);
         let (first, second) = (set(&["first_only"]), set(&["second_only"]));

@@ -12,10 +12,11 @@ use super::owners::ClusterOwners;
 use crate::api::Forwarder;
 use crate::cluster::Cluster;
 use crate::config::{ClusterConfig, DatabaseConfig};
+use crate::domain::HomeId;
 use crate::engine::people::{People, PeopleUnusable, shared_setup_code};
 use crate::engine::{Homes, KeptHomes, Served, TenantRegistry, starter};
 use crate::store::{
-    AccountsUnusable, CacheUse, Claimant, Home, HomeDatabase, HomeKey, Replica, ServerContact, StoreError, is_unused,
+    AccountsUnusable, CacheUse, Claimant, Home, HomeDatabase, Replica, ServerContact, StoreError, is_unused,
 };
 
 /// Where the home is.
@@ -72,7 +73,7 @@ impl HomePlace {
             return Ok(OpenedPlace::Cluster(Membership { cluster: Arc::new(joined), config, authorities }));
         }
         let (database, claimant) = (database.homes(), Claimant::start());
-        let opened = Replica::open((&database, &HomeKey::Server), &folder, CacheUse::Serve, claimant).await;
+        let opened = Replica::open((&database, &HomeId::Server), &folder, CacheUse::Serve, claimant).await;
         let replica = opened.map_err(refused)?;
         if is_unused(&folder) {
             starter::fill(&folder)?;

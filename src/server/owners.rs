@@ -8,8 +8,9 @@ use futures_util::future::BoxFuture;
 
 use crate::api::{Destination, FailedHop, HopFailure, Owner, Owners};
 use crate::cluster::{Cluster, OtherOwner};
+use crate::domain::HomeId;
 use crate::engine::takeover::{Freshness, Whereabouts};
-use crate::engine::{EngineError, TenantId, TenantRegistry};
+use crate::engine::{EngineError, TenantRegistry};
 use crate::store::{DatabaseError, StoreError};
 
 /// The homes of this server and those of the others.
@@ -19,11 +20,11 @@ pub(super) struct ClusterOwners {
 }
 
 impl Owners for ClusterOwners {
-    fn of<'a>(&'a self, home: &'a TenantId) -> BoxFuture<'a, Destination> {
+    fn of<'a>(&'a self, home: &'a HomeId) -> BoxFuture<'a, Destination> {
         async { destination(self.tenants.whereabouts(home, Freshness::Recent).await) }.boxed()
     }
 
-    fn after<'a>(&'a self, home: &'a TenantId, failed: &'a FailedHop) -> BoxFuture<'a, Destination> {
+    fn after<'a>(&'a self, home: &'a HomeId, failed: &'a FailedHop) -> BoxFuture<'a, Destination> {
         async {
             if failed.why == HopFailure::Unreachable
                 && let Err(error) = self.tenants.owner_is_silent().await

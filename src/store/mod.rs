@@ -136,9 +136,9 @@ pub use person_move::{MoveFromAccount, MoveToAccount, ServerText, complete_move}
 pub use pictures::picture_hash;
 pub use postgres::{
     AppliedMigration, BadAddress, Beat, Checkup, Claimant, ClusterOverview, ClusterRows, Database, DatabaseAddress,
-    DatabaseError, DatabaseFigures, DatabaseInfo, DatabaseLogin, FoundHome, HomeDatabase, HomeKey, HomeOverview,
-    HomeOwnerRow, HomeRows, Joined, LibraryModel, LibraryReading, LibraryRows, LossPolicy, NewServer, OpenedLibrary,
-    OtherServer, SchemaState, ServerLoad, ServerOverview, ServerRow, ServerState, latest_version,
+    DatabaseError, DatabaseFigures, DatabaseInfo, DatabaseLogin, FoundHome, HomeDatabase, HomeOverview, HomeOwnerRow,
+    HomeRows, Joined, LibraryModel, LibraryReading, LibraryRows, LossPolicy, NewServer, OpenedLibrary, OtherServer,
+    SchemaState, ServerLoad, ServerOverview, ServerRow, ServerState, latest_version,
 };
 pub use project_folder::FolderChange;
 pub use project_listing::{ListedAt, ListedEntry, ListedKind, ProjectListing};

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use miniclaw::store::{
-    Claimant, DatabaseAddress, FoundHome, HomeDatabase, HomeKey, Joined, LossPolicy, NewServer, ServerRow,
-};
+use miniclaw::domain::HomeId;
+use miniclaw::store::{Claimant, DatabaseAddress, FoundHome, HomeDatabase, Joined, LossPolicy, NewServer, ServerRow};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -60,7 +59,7 @@ impl Claimer {
         while left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok() {
             let homes = &self.homes;
             let tries = (0..AT_ONCE).map(async |_| {
-                let found = FoundHome::find(homes, &HomeKey::Server).await.unwrap();
+                let found = FoundHome::find(homes, &HomeId::Server).await.unwrap();
                 found.claim(Claimant::Member(id)).await.unwrap()
             });
             let won: Vec<_> = futures_util::future::join_all(tries).await.into_iter().flatten().collect();

@@ -6,14 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use miniclaw::domain::knowledge::Search;
-use miniclaw::domain::{AccountId, EmbedError, Embedder, EmbeddingInput, Hit, Root};
+use miniclaw::domain::{AccountId, EmbedError, Embedder, EmbeddingInput, Hit, HomeId, Root};
 use miniclaw::extraction::Extractor;
 use miniclaw::library::{IndexStorage, Library, LibrarySettings, LibrarySource, SearchOptions, SearchedIn};
 use miniclaw::retrieval::{ChunkLimits, Ranking};
 use miniclaw::sandbox::{Level, Sandbox, SandboxConfig};
-use miniclaw::store::{
-    CacheUse, Claimant, Database, DatabaseAddress, Home, HomeDatabase, HomeKey, LossPolicy, Replica,
-};
+use miniclaw::store::{CacheUse, Claimant, Database, DatabaseAddress, Home, HomeDatabase, LossPolicy, Replica};
 use secrecy::SecretString;
 
 use crate::crash::Rng;
@@ -121,15 +119,15 @@ impl InDatabase {
     }
 
     async fn open_at(&self, folder: &Path) -> Home {
-        self.open_of(&HomeKey::Server, folder).await
+        self.open_of(&HomeId::Server, folder).await
     }
 
-    async fn open_of(&self, key: &HomeKey, folder: &Path) -> Home {
+    async fn open_of(&self, id: &HomeId, folder: &Path) -> Home {
         let of = HomeDatabase::new(address(&self.database), LossPolicy::Refuse);
         let mut opened = None;
         // A thread that has just done its work may still hold the lock of the home.
         eventually("the home is free", async || {
-            let replica = Replica::open((&of, key), folder, CacheUse::Serve, Claimant::start()).await;
+            let replica = Replica::open((&of, id), folder, CacheUse::Serve, Claimant::start()).await;
             opened = replica.ok().and_then(|replica| {
                 let home = Home::open(folder).ok()?;
                 home.keep_in(replica);
@@ -381,7 +379,7 @@ async fn libraries_of_people_are_apart() {
     let Some(in_database) = InDatabase::new().await else { return };
     let mut homes = Vec::new();
     for person in ["ann", "ben"] {
-        let key = HomeKey::Person(AccountId::parse(person).unwrap());
+        let key = HomeId::Person(AccountId::parse(person).unwrap());
         let folder = in_database.folder.path().join(person);
         let home = in_database.open_of(&key, &folder).await;
         fill(&folder, 30);
@@ -398,7 +396,7 @@ async fn libraries_of_people_are_apart() {
                 && hits.iter().all(|hit| !hit.text.contains("secret of ") || hit.text.contains(person))
         );
     }
-    let remove = format!("DELETE FROM homes WHERE home_id = '{}'", homes[0].1.id());
+    let remove = format!("DELETE FROM homes WHERE home_id = '{}'", homes[0].1.uuid());
     in_database.database.execute("DELETE FROM facts; DELETE FROM files; DELETE FROM pieces").await;
     in_database.database.execute(&remove).await;
     assert_eq!(in_database.tables().await, 4);

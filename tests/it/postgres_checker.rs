@@ -9,10 +9,10 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use miniclaw::domain::{Event, Fact, Place, Session, SessionId};
+use miniclaw::domain::{Event, Fact, HomeId, Place, Session, SessionId};
 use miniclaw::store::{
-    CacheUse, Claimant, DatabaseAddress, Durability, Expect, Home, HomeDatabase, HomeKey, LossPolicy, OwnedHome,
-    RecordVersion, Replica, SessionWriter, TreeChange, export,
+    CacheUse, Claimant, DatabaseAddress, Durability, Expect, Home, HomeDatabase, LossPolicy, OwnedHome, RecordVersion,
+    Replica, SessionWriter, TreeChange, export,
 };
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ impl Open {
 impl Worker {
     async fn open(task: Task) -> Self {
         let address = DatabaseAddress::parse(&SecretString::from(task.url)).unwrap();
-        let home = (&HomeDatabase::new(address, LossPolicy::Refuse), &HomeKey::Server);
+        let home = (&HomeDatabase::new(address, LossPolicy::Refuse), &HomeId::Server);
         let replica = Replica::open(home, &task.folder, CacheUse::Serve, Claimant::start()).await.unwrap();
         let home = Home::open(&task.folder).unwrap();
         home.keep_in(replica);

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use miniclaw::domain::{Event, Fact, Place, Session, SessionId};
+use miniclaw::domain::{Event, Fact, HomeId, Place, Session, SessionId};
 use miniclaw::store::{
-    CacheUse, Claimant, Database, DatabaseAddress, Durability, Expect, Home, HomeDatabase, HomeKey, LossPolicy,
-    OwnedHome, Replica, SessionWriter, StoreError, TreeChange, export,
+    CacheUse, Claimant, Database, DatabaseAddress, Durability, Expect, Home, HomeDatabase, LossPolicy, OwnedHome,
+    Replica, SessionWriter, StoreError, TreeChange, export,
 };
 use secrecy::SecretString;
 
@@ -60,7 +60,7 @@ fn database(url: &str) -> HomeDatabase {
 }
 
 async fn opened(folder: &Path, url: &str, usage: CacheUse) -> Result<OwnedHome, StoreError> {
-    let replica = Replica::open((&database(url), &HomeKey::Server), folder, usage, Claimant::start()).await?;
+    let replica = Replica::open((&database(url), &HomeId::Server), folder, usage, Claimant::start()).await?;
     let home = Home::open(folder).unwrap();
     home.keep_in(replica);
     Ok(OwnedHome::claim(home).await?.0)

@@ -21,7 +21,7 @@ use super::payload::{Payload, is_repeatable};
 use super::proof::{FORWARDED, Forwarded, Key};
 use super::relay::{Ends, Upgrades, answer, asks_for_upgrade, remove_headers_of_connection};
 use crate::api::error::ApiError;
-use crate::engine::TenantId;
+use crate::domain::HomeId;
 use crate::engine::metrics::Metrics;
 
 /// Seconds after which a client tries again while a home is on its way.
@@ -89,7 +89,7 @@ impl Forwarder {
     /// # Errors
     /// Returns `home_elsewhere` if another server has passed the request on and the home is not here, `home_moving` if the owner
     /// did not get it, `answer_lost` if it may have carried it out, and `body_incomplete`.
-    pub async fn pass(&self, home: &TenantId, request: Request) -> Result<Passed, ApiError> {
+    pub async fn pass(&self, home: &HomeId, request: Request) -> Result<Passed, ApiError> {
         let passed = self.pass_to_owner(home, request).await;
         let outcome = match &passed {
             Ok(Passed::Here(_)) => return passed,
@@ -102,7 +102,7 @@ impl Forwarder {
         passed
     }
 
-    async fn pass_to_owner(&self, home: &TenantId, request: Request) -> Result<Passed, ApiError> {
+    async fn pass_to_owner(&self, home: &HomeId, request: Request) -> Result<Passed, ApiError> {
         let destination = self.owners.of(home).await;
         let owner = match destination {
             Destination::Here => return Ok(Passed::Here(request)),
@@ -182,7 +182,7 @@ impl Forwarder {
         } else {
             headers.remove(header::UPGRADE);
         }
-        headers.insert(FORWARDED, self.key.sign(parts, owner.fence, self.owners.shared_time()));
+        headers.insert(FORWARDED, self.key.sign(parts, self.owners.shared_time()));
         Some(request)
     }
 

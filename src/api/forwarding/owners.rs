@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::error::ApiError;
-use crate::engine::TenantId;
+use crate::domain::HomeId;
 
 /// Where a home is used.
 #[derive(Clone, Debug)]
@@ -52,10 +52,10 @@ pub enum HopFailure {
 /// Knows which server has a home.
 pub trait Owners: Send + Sync {
     /// Returns where a home is used; this server claims it if nobody has it. The answer may be from a cache.
-    fn of<'a>(&'a self, home: &'a TenantId) -> BoxFuture<'a, Destination>;
+    fn of<'a>(&'a self, home: &'a HomeId) -> BoxFuture<'a, Destination>;
 
     /// Returns where a home is used now that a server could not answer for it. The answer is not from a cache.
-    fn after<'a>(&'a self, home: &'a TenantId, failed: &'a FailedHop) -> BoxFuture<'a, Destination>;
+    fn after<'a>(&'a self, home: &'a HomeId, failed: &'a FailedHop) -> BoxFuture<'a, Destination>;
 
     /// Returns the time since the Unix epoch by the clock that all servers share, which is that of the database.
     fn shared_time(&self) -> Duration;

@@ -1,9 +1,9 @@
 //! The header with which one server tells another who the client of a request is. It counts only with the cluster's secret.
 //!
-//! Its value is `1 TIME ADDRESS SCHEME FENCE MAC`: the shared time in milliseconds, the other end of the connection that the
-//! first server has, its scheme, and the fence of the claim that the first server knows. The MAC is HMAC-SHA-256 over these and
-//! over the method, the path, the query and the `Host` of the request, so that the header counts for this request only, and for
-//! half a minute. The first server has checked `Host` and `Origin` before it signs.
+//! Its value is `1 TIME ADDRESS SCHEME MAC`: the shared time in milliseconds, the other end of the connection that the first
+//! server has, and its scheme. The MAC is HMAC-SHA-256 over these and over the method, the path, the query and the `Host` of the
+//! request, so that the header counts for this request only, and for half a minute. The first server has checked `Host` and
+//! `Origin` before it signs.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -26,10 +26,7 @@ const MAX_VALUE: usize = 256;
 
 /// The mark of a request that another server of the cluster has passed on, and for which it has checked `Host` and `Origin`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Forwarded {
-    /// The fence of the claim that the other server knew.
-    pub fence: u64,
-}
+pub struct Forwarded;
 
 /// What the header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +34,6 @@ struct Statement {
     millis: u64,
     peer: IpAddr,
     is_over_tls: bool,
-    fence: u64,
 }
 
 /// Signs and checks the header.
@@ -51,9 +47,9 @@ impl Key {
     }
 
     /// Returns the header for a request that is passed on.
-    pub fn sign(&self, parts: &Parts, fence: u64, now: Duration) -> HeaderValue {
+    pub fn sign(&self, parts: &Parts, now: Duration) -> HeaderValue {
         let Peer { address, is_over_tls } = Peer::of(&parts.extensions);
-        let statement = Statement { millis: millis(now), peer: address, is_over_tls, fence };
+        let statement = Statement { millis: millis(now), peer: address, is_over_tls };
         let mac = self.mac(&statement, parts).finalize().into_bytes();
         let text = format!("1 {} {}", statement.text(), base16ct::lower::encode_string(&mac));
         HeaderValue::try_from(text).expect("numbers, an address and hexadecimal digits")
@@ -106,19 +102,18 @@ impl Key {
 impl Statement {
     fn text(&self) -> String {
         let scheme = if self.is_over_tls { "https" } else { "http" };
-        format!("{} {} {scheme} {}", self.millis, self.peer, self.fence)
+        format!("{} {} {scheme}", self.millis, self.peer)
     }
 
     fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(' ');
-        let (millis, peer, scheme, fence) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let (millis, peer, scheme) = (parts.next()?, parts.next()?, parts.next()?);
         let is_over_tls = match scheme {
             "https" => true,
             "http" => false,
             _ => return None,
         };
-        let read =
-            Self { millis: millis.parse().ok()?, peer: peer.parse().ok()?, is_over_tls, fence: fence.parse().ok()? };
+        let read = Self { millis: millis.parse().ok()?, peer: peer.parse().ok()?, is_over_tls };
         parts.next().is_none().then_some(read)
     }
 
@@ -129,7 +124,7 @@ impl Statement {
         if self.is_over_tls {
             extensions.insert(OverTls);
         }
-        extensions.insert(Forwarded { fence: self.fence });
+        extensions.insert(Forwarded);
     }
 }
 
@@ -164,26 +159,26 @@ mod tests {
         let (mut parts, _) = request(path, "desk.example").into_parts();
         parts.extensions.insert(ConnectInfo(SocketAddr::from(([192, 0, 2, 7], 4000))));
         parts.extensions.insert(OverTls);
-        key().sign(&parts, 9, NOW)
+        key().sign(&parts, NOW)
     }
 
-    fn received(header: &HeaderValue, mut request: Request, now: Duration) -> Result<(Peer, Forwarded), &'static str> {
+    fn received(header: &HeaderValue, mut request: Request, now: Duration) -> Result<Peer, &'static str> {
         request.headers_mut().insert(FORWARDED, header.clone());
         // The connection of the other server.
         request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([10, 0, 0, 5], 5000))));
         let told = key().receive(&mut request, now);
         assert!(!request.headers().contains_key(FORWARDED));
         told.map_err(|error| error.code)?;
-        Ok((Peer::of(request.extensions()), *request.extensions().get::<Forwarded>().unwrap()))
+        assert!(request.extensions().get::<Forwarded>().is_some());
+        Ok(Peer::of(request.extensions()))
     }
 
     #[test]
     fn header_counts_for_its_request_and_half_a_minute() {
         let header = signed("/api/x?y=1");
         let same = || request("/api/x?y=1", "desk.example");
-        let (peer, forwarded) = received(&header, same(), NOW + Duration::from_secs(29)).unwrap();
+        let peer = received(&header, same(), NOW + Duration::from_secs(29)).unwrap();
         assert_eq!((peer.address, peer.is_over_tls), (IpAddr::from([192, 0, 2, 7]), true));
-        assert_eq!(forwarded, Forwarded { fence: 9 });
         for late in [NOW + Duration::from_secs(31), NOW - Duration::from_secs(31)] {
             assert_eq!(received(&header, same(), late), Err("bad_forward"));
         }
@@ -207,7 +202,6 @@ mod tests {
         for changed in [
             text.replace("192.0.2.7", "192.0.2.8"),
             text.replace("https", "http"),
-            text.replace(" 9 ", " 10 "),
             text.replace("1764327600000", "1764327600001"),
             format!("{text}0"),
             text[..text.len() - 1].to_owned(),

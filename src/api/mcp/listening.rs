@@ -12,8 +12,8 @@ use super::resources::{ROOTS, SESSIONS, path_of, uri_of};
 use super::server::{McpServer, refused};
 use super::{prompts, resources};
 use crate::api::security::caller::Caller;
-use crate::domain::{Place, Root, SessionId};
-use crate::engine::{Notice, Publication, PublishedItem, TenantId};
+use crate::domain::{HomeId, Place, Root, SessionId};
+use crate::engine::{Notice, Publication, PublishedItem};
 
 /// Maximum number of requests of one person that listen at once.
 const MAX_LISTENERS: usize = 16;
@@ -22,15 +22,15 @@ const MAX_RESOURCES: usize = 200;
 
 /// How many requests of each person listen.
 #[derive(Clone, Default)]
-pub struct Listeners(Arc<Mutex<HashMap<TenantId, usize>>>);
+pub struct Listeners(Arc<Mutex<HashMap<HomeId, usize>>>);
 
 impl Listeners {
-    fn counts(&self) -> MutexGuard<'_, HashMap<TenantId, usize>> {
+    fn counts(&self) -> MutexGuard<'_, HashMap<HomeId, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts one more, until what is returned is dropped; `None` if there are too many.
-    fn add(&self, person: TenantId) -> Option<Listener> {
+    fn add(&self, person: HomeId) -> Option<Listener> {
         let mut counts = self.counts();
         let count = counts.entry(person.clone()).or_default();
         if *count >= MAX_LISTENERS {
@@ -44,7 +44,7 @@ impl Listeners {
 
 struct Listener {
     all: Listeners,
-    person: TenantId,
+    person: HomeId,
 }
 
 impl Drop for Listener {
@@ -278,15 +278,19 @@ impl<'s> Watcher<'s> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::AccountId;
 
     #[test]
     fn listeners_of_a_person_are_bounded() {
         let all = Listeners::default();
-        let mut held: Vec<Listener> = (0..MAX_LISTENERS).map(|_| all.add(TenantId::owner()).unwrap()).collect();
-        assert!(all.add(TenantId::owner()).is_none());
-        assert!(all.add(TenantId::parse("bob").unwrap()).is_some(), "another person has a limit of their own");
+        let mut held: Vec<Listener> = (0..MAX_LISTENERS).map(|_| all.add(HomeId::Server).unwrap()).collect();
+        assert!(all.add(HomeId::Server).is_none());
+        assert!(
+            all.add(HomeId::Person(AccountId::parse("bob").unwrap())).is_some(),
+            "another person has a limit of their own"
+        );
         held.pop();
-        assert!(all.add(TenantId::owner()).is_some());
+        assert!(all.add(HomeId::Server).is_some());
         held.clear();
         assert!(all.counts().is_empty());
     }

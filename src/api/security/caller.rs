@@ -14,10 +14,10 @@ use crate::api::error::ApiError;
 use crate::api::security::access::{Access, CookieDigest};
 use crate::api::security::guard;
 use crate::api::security::person::{Person, Right};
-use crate::domain::AccountId;
+use crate::domain::{AccountId, HomeId};
 use crate::engine::documents::SavedBy;
 use crate::engine::people::{Credential, People};
-use crate::engine::{Engine, Tenant, TenantId};
+use crate::engine::{Engine, Tenant};
 use crate::store::ApiTokenScope;
 
 /// The header that proves that a request comes from the page: only the page has its secret.
@@ -223,7 +223,7 @@ impl Caller {
 /// # Errors
 /// Returns an error if the home cannot be opened.
 pub async fn server_for_names(app: &App) -> Result<Arc<Tenant>, ApiError> {
-    Ok(app.tenants.open(&TenantId::owner()).await?.tenant().clone())
+    Ok(app.tenants.open(&HomeId::Server).await?.tenant().clone())
 }
 
 impl FromRequestParts<App> for Caller {

@@ -27,8 +27,7 @@ use crate::api::security::program::{ProgramDoor, monitor, program, shows_api_tok
 use crate::api::security::proxy_user::ProxyUser;
 use crate::api::security::routed::home_of;
 use crate::api::status::ready::READY_PATH;
-use crate::domain::Account;
-use crate::engine::TenantId;
+use crate::domain::{Account, HomeId};
 use crate::engine::people::{Credential, NotAccepted, People};
 
 /// The path at which a request becomes a WebSocket.
@@ -94,8 +93,8 @@ async fn admitted(app: &App, request: Request) -> Result<Passed, ApiError> {
 ///
 /// # Errors
 /// Returns `home_moving` if it is not known at this moment who may use which home.
-fn home_in_cluster(app: &App, request: &Request) -> Result<Option<TenantId>, ApiError> {
-    let Some(people) = &app.people else { return Ok(Some(TenantId::owner())) };
+fn home_in_cluster(app: &App, request: &Request) -> Result<Option<HomeId>, ApiError> {
+    let Some(people) = &app.people else { return Ok(Some(HomeId::Server)) };
     if !people.is_current() {
         return Err(home_moving());
     }

@@ -3,8 +3,7 @@
 use axum::http::StatusCode;
 
 use crate::api::error::ApiError;
-use crate::domain::{Account, AccountId, AccountRole};
-use crate::engine::TenantId;
+use crate::domain::{Account, AccountId, AccountRole, HomeId};
 use crate::engine::people::Credential;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,10 +42,10 @@ impl Person {
     }
 
     /// Returns the tenant whose data this person uses.
-    pub fn tenant(&self) -> TenantId {
+    pub fn tenant(&self) -> HomeId {
         match self {
-            Self::Owner => TenantId::owner(),
-            Self::Member { account, .. } => TenantId::of_account(account),
+            Self::Owner => HomeId::Server,
+            Self::Member { account, .. } => HomeId::from(account),
         }
     }
 

@@ -10,10 +10,10 @@ use crate::api::app::App;
 use crate::api::error::ApiError;
 use crate::api::security::caller::{Identity, Proof, has_secret};
 use crate::api::security::person::{Person, Right};
-use crate::domain::AccountId;
+use crate::domain::{AccountId, HomeId};
 use crate::engine::people::People;
 use crate::engine::provider_changes::ProviderRefused;
-use crate::engine::{EngineError, Tenant, TenantId, TenantRegistry};
+use crate::engine::{EngineError, Tenant, TenantRegistry};
 
 /// A person who asks, and what proves it.
 pub struct Requester {
@@ -42,7 +42,7 @@ impl Requester {
     /// Returns `not_allowed` if the person may not manage the server.
     pub async fn server(&self) -> Result<Arc<Tenant>, ApiError> {
         self.person.rights().require(Right::ManageServer)?;
-        Ok(self.tenants.open(&TenantId::owner()).await?.tenant().clone())
+        Ok(self.tenants.open(&HomeId::Server).await?.tenant().clone())
     }
 
     /// Returns the tenant whose home holds the configuration of the server, for a change of it.

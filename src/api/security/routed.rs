@@ -5,7 +5,7 @@ use axum::http::Method;
 
 use crate::api::app::App;
 use crate::api::security::guard;
-use crate::engine::TenantId;
+use crate::domain::HomeId;
 use crate::engine::people::People;
 
 /// Below these paths, requests are about accounts, or about what all people use: the home of the server.
@@ -17,7 +17,7 @@ const MODELS: &str = "/api/models";
 
 /// Returns the home that a request is for; `None` if it is refused, or can be answered by any server. Whoever has the home checks
 /// the credential again.
-pub(super) fn home_of(app: &App, people: &People, request: &Request) -> Option<TenantId> {
+pub(super) fn home_of(app: &App, people: &People, request: &Request) -> Option<HomeId> {
     let path = request.uri().path();
     let is_below =
         |prefix: &str| path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -27,14 +27,12 @@ pub(super) fn home_of(app: &App, people: &People, request: &Request) -> Option<T
         return None;
     }
     if is_of_server {
-        return Some(TenantId::owner());
+        return Some(HomeId::Server);
     }
     match guard::member(app, people, request) {
         Ok(identity) => Some(identity.person.tenant()),
         // Names are told without a credential.
-        Err(_) if guard::tells_names(request) && !guard::has_credential(app, request.headers()) => {
-            Some(TenantId::owner())
-        }
+        Err(_) if guard::tells_names(request) && !guard::has_credential(app, request.headers()) => Some(HomeId::Server),
         Err(_) => None,
     }
 }

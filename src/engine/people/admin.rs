@@ -6,8 +6,7 @@ use super::accounts::expiry;
 use super::{People, PeopleError, hash_of, new_opaque_id};
 use crate::clock;
 use crate::domain::account::{Invitation, MAX_INVITATIONS};
-use crate::domain::{Account, AccountId, AccountRefused, AccountRole, WrittenLimits};
-use crate::engine::TenantId;
+use crate::domain::{Account, AccountId, AccountRefused, AccountRole, HomeId, WrittenLimits};
 
 /// Number of characters of a temporary password: 80 random bits.
 const TEMPORARY_PASSWORD: usize = 20;
@@ -61,7 +60,7 @@ impl People {
             .await?;
         // A home that was opened while the account was disabled has no commands.
         if account.is_active != was_active || !account.is_active {
-            self.tenants.close(&TenantId::of_account(id)).await;
+            self.tenants.close(&HomeId::from(id)).await;
         }
         Ok(account)
     }

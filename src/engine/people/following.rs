@@ -10,8 +10,7 @@ use tokio::time::Instant;
 
 use super::People;
 use crate::cluster::Cluster;
-use crate::domain::{AccountBook, AccountId};
-use crate::engine::TenantId;
+use crate::domain::{AccountBook, AccountId, HomeId};
 use crate::store::DatabaseError;
 
 /// Time between two looks at the accounts.
@@ -132,7 +131,7 @@ impl People {
             followed.closing.fetch_add(1, Ordering::SeqCst);
             let (tenants, closing) = (self.tenants.clone(), followed.closing.clone());
             tokio::spawn(async move {
-                tenants.close(&TenantId::of_account(&account)).await;
+                tenants.close(&HomeId::Person(account)).await;
                 closing.fetch_sub(1, Ordering::SeqCst);
             });
         }
@@ -140,7 +139,7 @@ impl People {
 
     /// Whether the home of a person is on another server of a cluster: what this one has of it is old, or nothing.
     pub(super) fn is_elsewhere(&self, account: &AccountId) -> bool {
-        self.followed.is_some() && self.tenants.is_elsewhere(&TenantId::of_account(account))
+        self.followed.is_some() && self.tenants.is_elsewhere(&HomeId::from(account))
     }
 
     /// Waits until all servers of the cluster know the accounts as they are stored now.

@@ -21,10 +21,10 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Mutex, watch};
 
-use super::{Engine, EngineError, Tenant, TenantId, TenantRegistry, blocking};
+use super::{Engine, EngineError, Tenant, TenantRegistry, blocking};
 use crate::clock;
 use crate::cluster::Cluster;
-use crate::domain::{Account, AccountBook, AccountId, AccountRefused, MembersRefused, UidRange};
+use crate::domain::{Account, AccountBook, AccountId, AccountRefused, HomeId, MembersRefused, UidRange};
 use crate::store::{AccountsUnusable, StoreError, StoredAccounts};
 
 pub use accounts::{LoginFrom, NewAccessToken, NewToken, ProfileChange, SignedIn};
@@ -192,7 +192,7 @@ impl People {
     async fn server(&self) -> Result<Arc<Tenant>, EngineError> {
         match &self.server {
             Some(server) => Ok(server.tenant().clone()),
-            None => Ok(self.tenants.open(&TenantId::owner()).await?.tenant().clone()),
+            None => Ok(self.tenants.open(&HomeId::Server).await?.tenant().clone()),
         }
     }
 
@@ -223,13 +223,12 @@ impl People {
     fn tell_tenants(&self) {
         let book = self.book();
         let active = book.accounts.iter().filter(|account| account.is_active);
-        self.tenants
-            .set_command_users(active.filter_map(|account| Some((TenantId::of_account(&account.id), account.uid?))));
+        self.tenants.set_command_users(active.filter_map(|account| Some((HomeId::from(&account.id), account.uid?))));
         self.tenants.set_active(
-            book.accounts.iter().filter(|account| account.is_active).map(|account| TenantId::of_account(&account.id)),
+            book.accounts.iter().filter(|account| account.is_active).map(|account| HomeId::from(&account.id)),
         );
         self.set_shares();
-        let limits = book.accounts.iter().map(|account| (TenantId::of_account(&account.id), account.admin_limits()));
+        let limits = book.accounts.iter().map(|account| (HomeId::from(&account.id), account.admin_limits()));
         self.tenants.set_limits(limits);
     }
 

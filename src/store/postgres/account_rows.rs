@@ -1,10 +1,11 @@
 //! `accounts.json` of the home of a cluster's server, as all servers read it, and which of them have read it.
 
+use crate::domain::HomeId;
 use tokio_postgres::types::Type;
 
 use super::error::DatabaseError;
 use super::link::Value;
-use super::rows::{HomeKey, PieceHash};
+use super::rows::PieceHash;
 use super::server_rows::{ClusterRows, limited};
 
 const FILE: &[u8] = b"accounts.json";
@@ -32,7 +33,7 @@ impl ClusterRows {
     /// # Errors
     /// Returns an error if the database does not answer, or if a piece is missing.
     pub async fn accounts(&self, known: i64) -> Result<Option<AccountsRow>, DatabaseError> {
-        let home = HomeKey::Server.id();
+        let home = HomeId::Server.uuid();
         let found = limited(async {
             let values: [Value<'_>; 3] = [(&home, Type::UUID), (&FILE, Type::BYTEA), (&known, Type::INT8)];
             let found = self.client.query_typed_opt(READ, &values).await;
@@ -82,7 +83,7 @@ impl ClusterRows {
     /// # Errors
     /// Returns an error if the database does not answer.
     pub async fn accounts_number(&self) -> Result<i64, DatabaseError> {
-        let home = HomeKey::Server.id();
+        let home = HomeId::Server.uuid();
         let found = limited(async {
             let values: [Value<'_>; 2] = [(&home, Type::UUID), (&FILE, Type::BYTEA)];
             let found = self.client.query_typed_opt(CURRENT, &values).await;

@@ -1,5 +1,6 @@
 //! Taking a home: what the database has of it is read first, and the home is taken only if that is still so.
 
+use crate::domain::HomeId;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
@@ -8,7 +9,7 @@ use super::connection::{Database, answered};
 use super::error::DatabaseError;
 use super::home_rows::HomeRows;
 use super::link::{Confirmed, OwnedRow, Value};
-use super::rows::{HomeDatabase, HomeKey};
+use super::rows::HomeDatabase;
 
 /// What this version reads and writes.
 pub(super) const FORMAT: i32 = 1;
@@ -64,8 +65,8 @@ impl FoundHome {
     ///
     /// # Errors
     /// Returns why the database cannot be used, and [`DatabaseError::NewerHome`] if a newer version wrote the home.
-    pub async fn find(of: &HomeDatabase, key: &HomeKey) -> Result<Self, DatabaseError> {
-        Self::find_row(of, (key.id(), key.person().map(|account| account.as_str()))).await
+    pub async fn find(of: &HomeDatabase, id: &HomeId) -> Result<Self, DatabaseError> {
+        Self::find_row(of, (id.uuid(), id.person().map(|account| account.as_str()))).await
     }
 
     /// Makes a home that is of nobody and not of the server, for measurements.

@@ -1,6 +1,5 @@
 //! The rows of a home: files, the pieces that files consist of, and facts.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use uuid::Uuid;
 use super::address::DatabaseAddress;
 use super::connection::LossPolicy;
 use super::connections::Connections;
-use crate::domain::AccountId;
+use crate::domain::HomeId;
 use crate::store::accounts::PEOPLE;
 
 /// Maximum number of writes of homes under way at the same time.
@@ -42,17 +41,9 @@ impl HomeDatabase {
     }
 }
 
-/// Which home of a database.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum HomeKey {
-    /// The home of the server: that of its only person, or nobody's if several people use it.
-    Server,
-    Person(AccountId),
-}
-
-impl HomeKey {
+impl HomeId {
     /// Returns the id of its rows. That of a person follows from their account, so that all servers know it.
-    pub fn id(&self) -> Uuid {
+    pub fn uuid(&self) -> Uuid {
         match self {
             Self::Server => Uuid::nil(),
             Self::Person(account) => {
@@ -63,28 +54,11 @@ impl HomeKey {
         }
     }
 
-    /// Returns the person whose home it is.
-    pub fn person(&self) -> Option<&AccountId> {
-        match self {
-            Self::Server => None,
-            Self::Person(account) => Some(account),
-        }
-    }
-
     /// Returns the folder of its copy, if the home of the server has its copy in this one.
     pub fn folder(&self, server: &Path) -> PathBuf {
         match self {
             Self::Server => server.to_owned(),
             Self::Person(account) => server.join(PEOPLE).join(account.as_str()),
-        }
-    }
-}
-
-impl fmt::Display for HomeKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Server => f.write_str("of the server"),
-            Self::Person(account) => write!(f, "of {account}"),
         }
     }
 }
@@ -168,14 +142,15 @@ impl RowKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::AccountId;
 
     #[test]
     fn id_of_a_home_follows_from_its_account() {
-        let of = |account| HomeKey::Person(AccountId::parse(account).unwrap());
-        assert_eq!(HomeKey::Server.id(), Uuid::nil());
+        let of = |account| HomeId::Person(AccountId::parse(account).unwrap());
+        assert_eq!(HomeId::Server.uuid(), Uuid::nil());
         // Every version must find the homes that another one has stored.
-        assert_eq!(of("ann").id().to_string(), "06f465c9-c8bf-85f1-a979-e752642d7cf4");
-        assert_ne!(of("ann").id(), of("ann2").id());
+        assert_eq!(of("ann").uuid().to_string(), "06f465c9-c8bf-85f1-a979-e752642d7cf4");
+        assert_ne!(of("ann").uuid(), of("ann2").uuid());
         assert_eq!(of("ann").folder(Path::new("/copy")), Path::new("/copy/people/ann"));
     }
 }

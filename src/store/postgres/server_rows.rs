@@ -15,8 +15,7 @@ use super::client::DatabaseClient;
 use super::connection::Database;
 use super::error::DatabaseError;
 use super::link::Value;
-use super::rows::HomeKey;
-use crate::domain::AccountId;
+use crate::domain::{AccountId, HomeId};
 
 /// Maximum time of one statement.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -282,7 +281,7 @@ impl ClusterRows {
     /// Returns an error if the database cannot be used.
     pub async fn address_of_owner(address: &DatabaseAddress) -> Result<Option<String>, DatabaseError> {
         let rows = Self::connect(address, Uuid::nil()).await?;
-        Ok(rows.owner_of(HomeKey::Server.id()).await?.map(|row| row.address))
+        Ok(rows.owner_of(HomeId::Server.uuid()).await?.map(|row| row.address))
     }
 
     /// Returns the number of servers that live.
@@ -316,7 +315,7 @@ impl ClusterRows {
     ///
     /// # Errors
     /// Returns an error if the database does not answer.
-    pub async fn orphans(&self, count: u32, open: &[Uuid]) -> Result<Vec<HomeKey>, DatabaseError> {
+    pub async fn orphans(&self, count: u32, open: &[Uuid]) -> Result<Vec<HomeId>, DatabaseError> {
         let found = limited(async {
             let count = i64::from(count);
             let values: [Value<'_>; 4] =
@@ -325,8 +324,8 @@ impl ClusterRows {
             found.map_err(DatabaseError::doing("looking for homes without an owner"))
         });
         let key = |row: &tokio_postgres::Row| match row.get::<_, Option<&str>>(0) {
-            None => Some(HomeKey::Server),
-            Some(account) => AccountId::parse(account).map(HomeKey::Person),
+            None => Some(HomeId::Server),
+            Some(account) => AccountId::parse(account).map(HomeId::Person),
         };
         Ok(found.await?.iter().filter_map(key).collect())
     }

@@ -12,8 +12,8 @@ use super::client::DatabaseClient;
 use super::connection::{Database, answered};
 use super::error::DatabaseError;
 use super::link::Value;
-use super::rows::{FactRow, FileRow, HomeKey, PieceHash, RowKind, SessionFacts};
-use crate::domain::AccountId;
+use super::rows::{FactRow, FileRow, PieceHash, RowKind, SessionFacts};
+use crate::domain::{AccountId, HomeId};
 
 /// What is stored of a home, read at one moment.
 pub struct StoredHome {
@@ -24,18 +24,18 @@ pub struct StoredHome {
 impl StoredHome {
     /// # Errors
     /// Returns why the database cannot be used.
-    pub async fn open(address: &DatabaseAddress, key: &HomeKey) -> Result<Self, DatabaseError> {
+    pub async fn open(address: &DatabaseAddress, id: &HomeId) -> Result<Self, DatabaseError> {
         let database = Database::connect(address).await?;
         database.schema().await?.require_migrated()?;
         let client = database.into_client();
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         answered(client.batch_execute(begin), "reading the home").await?;
-        Ok(Self { home: key.id(), client })
+        Ok(Self { home: id.uuid(), client })
     }
 
     /// Returns the same moment of another home.
-    pub fn of(self, key: &HomeKey) -> Self {
-        Self { home: key.id(), ..self }
+    pub fn of(self, id: &HomeId) -> Self {
+        Self { home: id.uuid(), ..self }
     }
 
     /// Returns the people who have homes, in the order of their ids.

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::aside::FormerCopy;
+use crate::domain::HomeId;
 use crate::store::atomic;
 use crate::store::error::StoreError;
-use crate::store::postgres::{DatabaseError, FoundHome, HomeKey};
+use crate::store::postgres::{DatabaseError, FoundHome};
 
 const MARKER: &str = "storage/database.json";
 /// Maximum number of starts that the marker names, besides the newest one.
@@ -37,14 +38,14 @@ pub(super) struct Marker {
 
 impl Marker {
     /// Returns the marker of a copy that has the files of `commit`.
-    pub fn complete(home: &HomeKey, owner: Uuid, commit: Option<Uuid>) -> Self {
+    pub fn complete(home: &HomeId, owner: Uuid, commit: Option<Uuid>) -> Self {
         let commits = vec![commit.unwrap_or_default()];
-        Self { home: home.id(), owners: vec![owner], commits, boot: this_boot(), given_up: None }
+        Self { home: home.uuid(), owners: vec![owner], commits, boot: this_boot(), given_up: None }
     }
 
     /// Returns the marker of a folder that is being made a copy: it is of no state, so the database wins.
-    pub fn incomplete(home: &HomeKey) -> Self {
-        Self { home: home.id(), owners: Vec::new(), commits: Vec::new(), boot: this_boot(), given_up: None }
+    pub fn incomplete(home: &HomeId) -> Self {
+        Self { home: home.uuid(), owners: Vec::new(), commits: Vec::new(), boot: this_boot(), given_up: None }
     }
 
     /// Whether what differs in the folder was changed here after all that the database has.

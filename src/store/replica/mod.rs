@@ -36,10 +36,10 @@ use super::error::StoreError;
 use super::home::{Home, lock, make_dir};
 use super::home_lock::take_lock;
 use super::postgres::{
-    Claimant, DatabaseError, FactDurability, FactRow, FoundHome, HomeDatabase, HomeKey, HomeRows, LibraryRows,
-    OwnershipCheck, SessionFacts, StoredHome,
+    Claimant, DatabaseError, FactDurability, FactRow, FoundHome, HomeDatabase, HomeRows, LibraryRows, OwnershipCheck,
+    SessionFacts, StoredHome,
 };
-use crate::domain::{InterruptedWork, SessionId, WorkId};
+use crate::domain::{HomeId, InterruptedWork, SessionId, WorkId};
 use aside::FormerCopy;
 use journals::Journals;
 use manifest::Manifest;
@@ -89,12 +89,12 @@ impl Replica {
     /// Returns [`DatabaseError::CacheIsHome`] if the folder is a home of its own, and other errors if the database or the folder
     /// cannot be used.
     pub async fn open(
-        (database, key): (&HomeDatabase, &HomeKey),
+        (database, id): (&HomeDatabase, &HomeId),
         folder: &Path,
         usage: CacheUse,
         claimant: Claimant,
     ) -> Result<Self, StoreError> {
-        if usage == CacheUse::Serve && key.person().is_some() {
+        if usage == CacheUse::Serve && id.person().is_some() {
             transfer::make_private(folder)?;
         }
         let (dir, lock) = prepared(folder, usage)?;
@@ -111,7 +111,7 @@ impl Replica {
         }
         let owner = claimant.id();
         for _ in 0..CLAIMS {
-            let found = FoundHome::find(database, key).await?;
+            let found = FoundHome::find(database, id).await?;
             if found.is_held_from(claimant) {
                 return Err(DatabaseError::OwnedElsewhere.into());
             }
@@ -123,7 +123,7 @@ impl Replica {
                 Claimant::Member(_) if found.was_given_up_to(claimant) => InterruptedWork::GoesOn,
                 Claimant::Member(_) => InterruptedWork::GoesOnAfterLoss,
             };
-            let (is_new, is_incomplete, is_whole) = (found.is_new(), found.is_incomplete(), *key == HomeKey::Server);
+            let (is_new, is_incomplete, is_whole) = (found.is_new(), found.is_incomplete(), *id == HomeId::Server);
             let commit = found.files_commit();
             if usage == CacheUse::Serve && is_incomplete {
                 return Err(DatabaseError::ImportIncomplete.into());
@@ -137,7 +137,7 @@ impl Replica {
                     return Err(DatabaseError::CacheIsHome { folder: folder.to_owned() }.into());
                 }
                 // A start that dies while it restores leaves no copy: the database wins again.
-                (CacheUse::Serve, None) => Marker::incomplete(key).write(&dir)?,
+                (CacheUse::Serve, None) => Marker::incomplete(id).write(&dir)?,
                 // The homes of people are a part of the home of their server.
                 (CacheUse::Import | CacheUse::Adopt, _) if is_whole && !is_new && !is_incomplete => {
                     return Err(DatabaseError::NotEmpty.into());
@@ -152,13 +152,13 @@ impl Replica {
             let claimed = Claimed {
                 rows,
                 former: marker.as_ref().map_or(FormerCopy::Unknown, Marker::former_copy),
-                marker: Marker::complete(key, owner, commit),
+                marker: Marker::complete(id, owner, commit),
                 commit,
                 is_kept: is_copy || is_new || usage != CacheUse::Serve,
                 is_copy,
                 interrupted,
             };
-            let replica = claimed.opened((database, key), (&dir, usage)).await?;
+            let replica = claimed.opened((database, id), (&dir, usage)).await?;
             drop(lock);
             return Ok(replica);
         }
@@ -279,11 +279,7 @@ struct Claimed {
 
 impl Claimed {
     /// Makes the folder the copy. If it cannot, the home is given up at once, so that another server can have it.
-    async fn opened(
-        self,
-        of: (&HomeDatabase, &HomeKey),
-        (dir, usage): (&Dir, CacheUse),
-    ) -> Result<Replica, StoreError> {
+    async fn opened(self, of: (&HomeDatabase, &HomeId), (dir, usage): (&Dir, CacheUse)) -> Result<Replica, StoreError> {
         let copied = self.copied(of, (dir, usage)).await;
         let (manifest, journals) = match copied {
             Ok(copied) => copied,
@@ -309,10 +305,10 @@ impl Claimed {
 
     async fn copied(
         &self,
-        (database, key): (&HomeDatabase, &HomeKey),
+        (database, id): (&HomeDatabase, &HomeId),
         (dir, usage): (&Dir, CacheUse),
     ) -> Result<(Manifest, Journals), StoreError> {
-        let stored = StoredHome::open(&database.address, key).await?;
+        let stored = StoredHome::open(&database.address, id).await?;
         let manifest = match self.is_kept {
             true => Manifest::of(stored.files().await?),
             false => restore::restore(&stored, dir, self.former).await?,

@@ -10,13 +10,11 @@ use cap_std::fs::Dir;
 use super::aside::FormerCopy;
 use super::restore::{self, OtherJournals};
 use super::{CacheUse, Replica};
-use crate::domain::AccountId;
+use crate::domain::{AccountId, HomeId};
 use crate::store::accounts::PEOPLE;
 use crate::store::error::StoreError;
 use crate::store::home::Home;
-use crate::store::postgres::{
-    Claimant, Database, DatabaseAddress, DatabaseError, FoundHome, HomeDatabase, HomeKey, StoredHome,
-};
+use crate::store::postgres::{Claimant, Database, DatabaseAddress, DatabaseError, FoundHome, HomeDatabase, StoredHome};
 use crate::store::tree::OwnedHome;
 
 /// Stores the home in a folder in an empty database, with the homes of the people in it.
@@ -26,19 +24,19 @@ use crate::store::tree::OwnedHome;
 /// stored until then is known as a part, and the next import goes on with it.
 pub async fn import(database: &HomeDatabase, folder: &Path, usage: CacheUse) -> Result<(), StoreError> {
     let people = people_in(folder)?;
-    let found = FoundHome::find(database, &HomeKey::Server).await?;
+    let found = FoundHome::find(database, &HomeId::Server).await?;
     let is_of_another = found.is_new() && !found.is_incomplete();
-    let stored = StoredHome::open(&database.address, &HomeKey::Server).await?.people().await?;
+    let stored = StoredHome::open(&database.address, &HomeId::Server).await?.people().await?;
     if stored.iter().any(|account| is_of_another || !people.contains(account)) {
         return Err(DatabaseError::NotEmpty.into());
     }
     let start = Claimant::start();
     // It is complete last: until then, no server starts on the database.
-    let of_server = Replica::open((database, &HomeKey::Server), folder, usage, start).await?;
+    let of_server = Replica::open((database, &HomeId::Server), folder, usage, start).await?;
     for account in people {
-        let key = HomeKey::Person(account);
-        let own = key.folder(folder);
-        let replica = Replica::open((database, &key), &own, usage, start).await?;
+        let id = HomeId::Person(account);
+        let own = id.folder(folder);
+        let replica = Replica::open((database, &id), &own, usage, start).await?;
         store(&own, replica).await?;
     }
     store(folder, of_server).await
@@ -86,15 +84,15 @@ pub async fn export(address: &DatabaseAddress, folder: &Path) -> Result<(), Stor
     if dir.entries().map_err(doing())?.next().is_some() {
         return Err(StoreError::Exists { path: folder.display().to_string() });
     }
-    let mut stored = StoredHome::open(address, &HomeKey::Server).await?;
+    let mut stored = StoredHome::open(address, &HomeId::Server).await?;
     Database::connect(address).await?.require_complete_homes().await?;
     if !write(&stored, || Ok(dir)).await? {
         return Err(StoreError::NotFound { what: "home in the database".to_owned() });
     }
     for account in stored.people().await? {
-        let key = HomeKey::Person(account);
-        let own = key.folder(folder);
-        stored = stored.of(&key);
+        let id = HomeId::Person(account);
+        let own = id.folder(folder);
+        stored = stored.of(&id);
         write(&stored, || make_private(&own).and_then(|()| opened(&own))).await?;
     }
     Ok(())

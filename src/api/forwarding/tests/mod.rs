@@ -29,7 +29,7 @@ use super::client::{HopClient, hop_client};
 use super::*;
 use crate::api::connections;
 use crate::api::security::client::Peer;
-use crate::engine::TenantId;
+use crate::domain::HomeId;
 
 pub(super) const SECRET: &str = "the secret of the cluster, forty letters";
 
@@ -58,12 +58,12 @@ impl Known {
 }
 
 impl Owners for Known {
-    fn of<'a>(&'a self, _: &'a TenantId) -> BoxFuture<'a, Destination> {
+    fn of<'a>(&'a self, _: &'a HomeId) -> BoxFuture<'a, Destination> {
         let of = self.of.lock().unwrap().clone();
         async { of.unwrap_or(Destination::Here) }.boxed()
     }
 
-    fn after<'a>(&'a self, _: &'a TenantId, failed: &'a FailedHop) -> BoxFuture<'a, Destination> {
+    fn after<'a>(&'a self, _: &'a HomeId, failed: &'a FailedHop) -> BoxFuture<'a, Destination> {
         self.failed.lock().unwrap().push(failed.why);
         let after = self.after.lock().unwrap().pop_front();
         async { after.unwrap_or(Destination::Nobody) }.boxed()
@@ -152,7 +152,7 @@ async fn guard(State(forwarder): State<Arc<Forwarder>>, mut request: Request, ne
     if let Err(error) = forwarder.receive(&mut request) {
         return error.into_response();
     }
-    match forwarder.pass(&TenantId::owner(), request).await {
+    match forwarder.pass(&HomeId::Server, request).await {
         Ok(Passed::Here(request)) => next.run(request).await,
         Ok(Passed::Answered(answer)) => answer,
         Err(error) => error.into_response(),
@@ -168,7 +168,7 @@ async fn echo(State(door): State<Door>, request: Request) -> impl IntoResponse {
     let told = json!({
         "method": parts.method.as_str(), "path": parts.uri.to_string(), "headers": said, "bytes": body.len(),
         "peer": peer.address.to_string(), "tls": peer.is_over_tls,
-        "fence": parts.extensions.get::<Forwarded>().map(|forwarded| forwarded.fence),
+        "is_forwarded": parts.extensions.get::<Forwarded>().is_some(),
     });
     (StatusCode::IM_A_TEAPOT, [("x-one", "1"), ("set-cookie", "a=b; Secure")], Json(told))
 }

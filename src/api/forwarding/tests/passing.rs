@@ -29,7 +29,7 @@ async fn request_and_answer_pass_through_unchanged() {
     assert_eq!(told["method"], "PUT");
     assert_eq!(told["path"], "/api/echo?a=%20b&c");
     assert_eq!(told["bytes"], 5);
-    assert_eq!(told["fence"], 7);
+    assert_eq!(told["is_forwarded"], true);
     assert_eq!(told["peer"], "127.0.0.1");
     let headers = told["headers"].as_array().unwrap();
     let all = |name: &str| headers.iter().filter(|pair| pair[0] == name).map(|pair| &pair[1]).collect::<Vec<_>>();

@@ -25,7 +25,7 @@ async fn request_is_answered_here_once_the_home_is() {
     let request = request(Method::POST, first.url("/api/echo")).body(Body::from("123")).unwrap();
     let answer = sent(&client(), request).await;
     let told: Value = serde_json::from_slice(&to_bytes(answer.into_body(), 1 << 20).await.unwrap()).unwrap();
-    assert_eq!((&told["bytes"], &told["fence"]), (&json!(3), &Value::Null));
+    assert_eq!((&told["bytes"], &told["is_forwarded"]), (&json!(3), &json!(false)));
     assert_eq!(first.arrival().await, "echo");
 }
 
