@@ -101,7 +101,6 @@ async fn cluster_kills_behind_haproxy_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "an answer is not completed within a minute of a kill, for a reason that is not known yet"]
 async fn cluster_kills_with_pgbouncer_keeping_sessions_lose_nothing() {
     let kills = std::env::var("MINICLAW_KILLS").ok().and_then(|n| n.parse::<u64>().ok()).map_or(2, |kills| kills / 10);
     let load = Load::of(3);

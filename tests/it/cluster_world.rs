@@ -353,8 +353,10 @@ impl Client {
             if is_over && is_whole {
                 return since.elapsed();
             }
-            let history = self.history(server).await;
-            is_over = history.is_some_and(|history| history["running"].is_null() && self.is_at(&history));
+            // A server that does not run says nothing about that.
+            if let Some(history) = self.history(server).await {
+                is_over = history["running"].is_null() && self.is_at(&history);
+            }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         unreachable!("the loop ends by itself")
