@@ -1,9 +1,6 @@
-import { cleanup } from '@testing-library/react'
-import { afterEach } from 'vitest'
 import { loadLocale } from '@/lib/i18n'
 import '@/lib/later'
 
-afterEach(cleanup)
 await loadLocale('zh')
 
 // happy-dom has no IntersectionObserver; nothing is ever scrolled into view here.

@@ -14,7 +14,7 @@ import { useUi } from '@/stores/ui'
 import { emptyThread } from '@/thread/model'
 import { contextOf as context } from '../commands'
 import { file } from '../file'
-import { approval } from './approvals'
+import { approval } from '../unit/approvals'
 
 /** A conversation whose answer is being written. */
 function run(id: string): void {
