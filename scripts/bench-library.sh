@@ -2,7 +2,8 @@
 # Measures the database's part of searches in a large library: scripts/bench-library.sh CHUNKS [FOLDER].
 #
 # Makes the tables of a library, as src/store/postgres/library_changes.rs does, with CHUNKS synthetic chunks in a PostgreSQL server of
-# its own in FOLDER (default: a folder in /tmp), which it removes at the end. 300,000 chunks need 3 GB of disk, a million 10 GB.
+# its own in FOLDER (default: a folder in /tmp), which it removes at the end. 300,000 chunks need 3 GB of disk, a million 10 GB, and
+# up to 8 GB of memory: the graph of the vectors must fit into maintenance_work_mem while it is made.
 #
 # Vectors: 384 components around one of CHUNKS/150 random centres, noise of the same length as the centre, so neighbours have cosines of
 # about .5; questions are made in the same way. Words: about 120 a chunk of 200,000, word n drawn with a probability of about 1/n.
@@ -16,7 +17,7 @@ as() { if [ "$(id -u)" -eq 0 ]; then setpriv --reuid 65534 --regid 65534 --clear
 mkdir -p "$FOLDER"
 [ "$(id -u)" -ne 0 ] || chown 65534:65534 "$FOLDER"
 as "$BIN/initdb" -D "$FOLDER/data" -U miniclaw --auth=trust --locale=C -E UTF8 --no-sync >"$FOLDER/initdb.log" 2>&1 || { cat "$FOLDER/initdb.log"; exit 1; }
-as "$BIN/pg_ctl" -D "$FOLDER/data" -w -l "$FOLDER/log" start -o "-c listen_addresses='' -k $FOLDER -c shared_buffers=2GB -c maintenance_work_mem=2GB \
+as "$BIN/pg_ctl" -D "$FOLDER/data" -w -l "$FOLDER/log" start -o "-c listen_addresses='' -k $FOLDER -c shared_buffers=2GB -c maintenance_work_mem=4GB \
   -c max_wal_size=8GB -c fsync=off" >/dev/null
 trap 'as "$BIN/pg_ctl" -D "$FOLDER/data" -m immediate stop >/dev/null; rm -rf "$FOLDER"' EXIT
 sql() { as "$BIN/psql" -h "$FOLDER" -U miniclaw -d postgres -v ON_ERROR_STOP=1 -qAtX "$@"; }
@@ -27,27 +28,39 @@ CREATE EXTENSION vector;
 CREATE FUNCTION noise(seed float8) RETURNS real[] LANGUAGE sql VOLATILE AS
   $$ SELECT array_agg((random() + random() + random() - 1.5)::real + (seed * 0)::real) FROM generate_series(1, 384) $$;
 CREATE TABLE centres AS SELECT i, noise(i)::vector AS v FROM generate_series(1, greatest(:n / 150, 10)) AS i;
-CREATE TABLE library_1_vectors (key bigint PRIMARY KEY, script smallint NOT NULL, v halfvec(384) NOT NULL);
-ALTER TABLE library_1_vectors ALTER COLUMN v SET STORAGE PLAIN;
-INSERT INTO library_1_vectors SELECT k, 1, l2_normalize(c.v + noise(k)::vector)::halfvec FROM generate_series(1, :n::bigint) AS k
-  JOIN centres AS c ON c.i = 1 + (k * 7919) % greatest(:n / 150, 10);
 CREATE TABLE questions AS SELECT q, l2_normalize(c.v + noise(q)::vector)::halfvec(384) AS v FROM generate_series(1, 100::bigint) AS q
   JOIN centres AS c ON c.i = 1 + (q * 104729) % greatest(:n / 150, 10);
+CREATE TABLE library_1_vectors (key bigint PRIMARY KEY, script smallint NOT NULL, v halfvec(384) NOT NULL);
+ALTER TABLE library_1_vectors ALTER COLUMN v SET STORAGE PLAIN;
 CREATE TABLE library_1_chunks (chunk_id bigint PRIMARY KEY, file_order bigint NOT NULL, key bigint NOT NULL, script smallint NOT NULL,
   words integer NOT NULL, terms bigint[] NOT NULL, sequence bytea NOT NULL, units bytea NOT NULL, start integer NOT NULL,
   first_line integer NOT NULL, last_line integer NOT NULL, body bytea NOT NULL) WITH (toast_tuple_target = 8160);
+SQL
+# Vectors and words at the same time. Each line of timing names nothing, so each statement says first what it does.
+sql -v n="$CHUNKS" >"$FOLDER/vectors" 2>&1 <<'SQL' &
+\timing on
+\echo making the vectors
+INSERT INTO library_1_vectors SELECT k, 1, l2_normalize(c.v + noise(k)::vector)::halfvec FROM generate_series(1, :n::bigint) AS k
+  JOIN centres AS c ON c.i = 1 + (k * 7919) % greatest(:n / 150, 10);
+\echo indexing them
+CREATE INDEX near ON library_1_vectors USING hnsw (v halfvec_cosine_ops) WITH (m = 16, ef_construction = 64);
+SQL
+vectors=$!
+sql -v n="$CHUNKS" <<'SQL'
+\timing on
+\echo making the words
 INSERT INTO library_1_chunks SELECT k, k, k, 1, 160, (SELECT array_agg(DISTINCT (exp(random() * ln(200000)) + (k + g) * 0)::bigint) FROM
   generate_series(1, 160) AS g), decode(repeat('00', 1280), 'hex'), decode(repeat('00', 240), 'hex'), 0, 1, 9, decode(repeat('00', 1200), 'hex')
   FROM generate_series(1, :n::bigint) AS k;
+\echo indexing and counting them
+CREATE INDEX ON library_1_chunks USING gin (terms);
+CREATE INDEX ON library_1_chunks (key);
+CREATE TABLE library_1_terms AS SELECT term, count(*) AS chunks FROM library_1_chunks, unnest(terms) AS term GROUP BY term;
 SQL
-echo "indexing"
-sql -c '\timing on' -c "CREATE INDEX ON library_1_chunks USING gin (terms)" -c "CREATE INDEX ON library_1_chunks (key)" \
-  -c "CREATE TABLE library_1_terms AS SELECT term, count(*) AS chunks FROM library_1_chunks, unnest(terms) AS term GROUP BY term" \
-  -c "CREATE INDEX near ON library_1_vectors USING hnsw (v halfvec_cosine_ops) WITH (m = 16, ef_construction = 64)" \
-  -c "CREATE INDEX bits ON library_1_vectors USING hnsw ((binary_quantize(v)::bit(384)) bit_hamming_ops) WITH (m = 16, ef_construction = 64)" \
-  -c '\timing off' -c "VACUUM ANALYZE" -c "SELECT 'table and index of vectors, of bits, of chunks, of words: ' || concat_ws(', ', pg_size_pretty(pg_table_size('library_1_vectors')),
-  pg_size_pretty(pg_relation_size('near')), pg_size_pretty(pg_relation_size('bits')), pg_size_pretty(pg_table_size('library_1_chunks')),
-  pg_size_pretty(pg_relation_size('library_1_chunks_terms_idx')))"
+wait "$vectors" || { cat "$FOLDER/vectors"; exit 1; }
+cat "$FOLDER/vectors"
+sql -c "VACUUM ANALYZE" -c "SELECT 'table and index of vectors, of chunks, of words: ' || concat_ws(', ', pg_size_pretty(pg_table_size('library_1_vectors')),
+  pg_size_pretty(pg_relation_size('near')), pg_size_pretty(pg_table_size('library_1_chunks')), pg_size_pretty(pg_relation_size('library_1_chunks_terms_idx')))"
 
 echo "candidates by vectors: recall@50 of the exact scan, and milliseconds"
 sql <<'SQL'
@@ -73,8 +86,6 @@ BEGIN
 END $$;
 SELECT measured('halfvec, ef_search ' || ef, ef, 'SELECT array(SELECT key FROM library_1_vectors ORDER BY v <=> $1 LIMIT 150)')
   FROM unnest(ARRAY[200, 200, 400]) AS ef;
-SELECT measured('bits, ' || n || ' candidates', least(n, 1000), format('SELECT array(SELECT key FROM (SELECT key, v FROM library_1_vectors ORDER BY
-  binary_quantize(v)::bit(384) <~> binary_quantize($1)::bit(384) LIMIT %s) AS c ORDER BY v <=> $1 LIMIT 150)', n)) FROM unnest(ARRAY[200, 1000]) AS n;
 SQL
 
 echo "candidates by words: rows and milliseconds of the query alone"
