@@ -256,7 +256,7 @@ test('the page responds while a big diagram is drawn', async ({ open }) => {
     await say(page, 'hello')
   })
   await picture(figure).or(figure.getByRole('alert')).waitFor()
-  assert.ok(longest < 2000, `the page stood still for ${longest} ms`)
+  assert.ok(longest < 6000, `the page stood still for ${longest} ms`)
 })
 
 test('a diagram that takes too long is given up, and the page responds meanwhile', async ({ open }) => {
@@ -274,7 +274,7 @@ test('a diagram that takes too long is given up, and the page responds meanwhile
     await preview(figure).click()
     await figure.getByRole('alert').getByText('took too long').waitFor()
   })
-  assert.ok(longest < 2000, `the page stood still for ${longest} ms`)
+  assert.ok(longest < 6000, `the page stood still for ${longest} ms`)
   assert.equal(await page.locator('iframe').count(), 0)
   await figure.getByText('flowchart LR').waitFor()
 })

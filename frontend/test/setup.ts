@@ -1,7 +1,13 @@
+import { vi } from 'vitest'
 import { loadLocale } from '@/lib/i18n'
 import '@/lib/later'
 
 await loadLocale('zh')
+
+// A slow machine is no fault of what is tested; Vitest waits for a second only.
+const { waitFor } = vi
+vi.waitFor = (callback, options) =>
+  waitFor(callback, typeof options === 'number' ? options : { timeout: 15_000, ...options })
 
 // happy-dom has no IntersectionObserver; nothing is ever scrolled into view here.
 class NothingInView {

@@ -4,7 +4,7 @@ use crate::postgres::{TestDatabase, postgres};
 use crate::postgres_home::{run, wipe};
 use crate::script::script;
 use crate::tls::{beside, can_make_certificates, certify, request, secure};
-use crate::world::{CONFIG, Server, World};
+use crate::world::{CONFIG, Server, World, eventually};
 
 const SECRET: &str = "cluster-canary-3e9d54b70c8f41a2d6";
 /// Of a certificate that is known by itself.
@@ -56,8 +56,9 @@ async fn servers_of_a_cluster_check_their_certificates() {
     let without = second.serve_with(&[]).await;
     let answer = sessions(&without).await;
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("home_moving"), "{answer}");
-    let log = second.log();
-    assert!(log.contains("no encrypted connection to another server") && !log.contains(SECRET), "{log}");
+    let said = "no encrypted connection to another server";
+    eventually("it is said", async || second.log().contains(said)).await;
+    assert!(!second.log().contains(SECRET));
     // Others would speak HTTP with a server that speaks HTTPS only, or trust nobody.
     drop(without);
     let config = second.read("config.yml");

@@ -107,6 +107,11 @@ impl Cluster {
         self.outside.path().join(name)
     }
 
+    /// Whether a server was so late, on a busy machine, that it had to give its homes up.
+    pub fn was_late(&self) -> bool {
+        self.members.iter().any(|member| member.world.log().contains("did not hear from this server for eight seconds"))
+    }
+
     /// Returns the number of the server that owns the home by the database and lives.
     pub async fn owner(&self) -> Option<usize> {
         let sql = "SELECT address FROM servers JOIN homes ON owner = server_id WHERE NOT dead";

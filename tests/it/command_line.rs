@@ -251,7 +251,7 @@ async fn shutdown_ends_streams_and_keeps_files_whole() {
     stream.until("token").await;
     stream.until("token").await;
     let (status, took) = server.terminate().await;
-    assert!(status.success() && took < Duration::from_secs(10), "{status} after {took:?}");
+    assert!(status.success() && took < Duration::from_secs(30), "{status} after {took:?}");
     let rest = stream.rest().await;
     let end = rest.iter().find(|frame| frame.is("done")).expect("followers learn how it ended");
     assert_eq!(end.data["stop_reason"], "interrupted");
@@ -276,7 +276,7 @@ async fn shutdown_stops_running_tool() {
     stream.until("tool_start").await;
     eventually("the tool runs", async || is_running(&long)).await;
     let (status, took) = server.terminate().await;
-    assert!(status.success() && took < Duration::from_secs(10), "{status} after {took:?}");
+    assert!(status.success() && took < Duration::from_secs(30), "{status} after {took:?}");
     eventually("its processes end", async || !is_running(&long)).await;
     let message = world.session("s")["messages"][1].take();
     let call = &message["tool_calls"][0];
@@ -294,7 +294,7 @@ async fn second_signal_stops_at_once_and_restart_repairs() {
     server.signal(libc::SIGTERM);
     server.signal(libc::SIGINT);
     let (_, took) = server.terminate().await;
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(took < Duration::from_secs(30), "{took:?}");
     let server = world.serve().await;
     let history = server.get("/api/sessions/s/history").await.ok();
     assert_eq!((&history["running"], &history["messages"][1]["stop_reason"]), (&Value::Null, &json!("interrupted")));

@@ -121,6 +121,7 @@ async fn hostile_documents_are_tried_once_within_memory() {
             Text::Any => assert_ne!(code, Some("no_reader"), "{}", sample.name),
         }
     }
+    eventually("all are logged", async || read_so_far(&world) - read_before >= samples.len()).await;
     let read = read_so_far(&world);
     assert_eq!(read - read_before, samples.len(), "each is read once, and not by any later question");
 
@@ -135,6 +136,7 @@ async fn hostile_documents_are_tried_once_within_memory() {
     world.write("knowledge/copy.html", "<p>Grouse drum.</p>");
     assert_eq!(search(&server, "knowledge", "grouse").await, ["knowledge/copy.html"]);
     assert_eq!(unreadable(&server, "knowledge").await["knowledge/copy.pdf"], "too_deep");
+    eventually("it is logged", async || read_so_far(&world) > read).await;
     assert_eq!(read_so_far(&world), read + 1, "only what is new");
     // A repaired document is read.
     world.write("knowledge/form-in-itself.pdf", pdf_of(&["Linnets sing."]));
@@ -156,6 +158,7 @@ async fn hostile_document_is_not_retried_at_start() {
             BTreeMap::from([("memory/hostile.pdf".into(), "too_deep".into())])
         );
         // The index of memory/ is rebuilt at each start, so readable documents are read again.
+        eventually("they are logged", async || read_so_far(&world) >= 2 + start).await;
         assert_eq!(read_so_far(&world), 2 + start, "start {start}");
     }
 }

@@ -54,7 +54,7 @@ async fn spinning_job_hits_cpu_limit() {
     for level in confined_levels() {
         let done = home(level, HomeAccess::Open).bash_within("while :; do :; done", Duration::from_secs(1)).await;
         assert_eq!(done.exit, Exit::TimedOut, "{level:?}");
-        assert!(done.took < Duration::from_secs(10));
+        assert!(done.took < Duration::from_secs(30));
     }
 }
 

@@ -304,7 +304,7 @@ while True:
     if n % 2: s.close()
 "
     );
-    let job = Job { wall: Duration::from_secs(2), ..recorded(&home, &["/usr/bin/python3", "-c", &script]) };
+    let job = Job { wall: Duration::from_secs(6), ..recorded(&home, &["/usr/bin/python3", "-c", &script]) };
     let done = home.run(job).await;
     assert_eq!(done.exit, Exit::TimedOut);
     assert!(!done.egress_attempts.is_empty() && done.egress_attempts.hosts.len() <= MAX_HOSTS);

@@ -37,10 +37,10 @@ async fn job_ignoring_term_is_killed_and_output_kept() {
 async fn ignores_term(home: &Home) {
     let mark = marker();
     let script = "trap '' TERM INT HUP; echo before; setsid sleep MARK & sleep MARK".replace("MARK", &mark);
-    let done = home.bash_within(&script, Duration::from_secs(1)).await;
+    let done = home.bash_within(&script, Duration::from_secs(4)).await;
     assert_eq!((done.exit, done.stdout.text()), (Exit::TimedOut, "before\n".into()));
     assert_eq!(processes_with(&mark), 0);
-    assert!(done.took < Duration::from_secs(8), "{:?}", done.took);
+    assert!(done.took < Duration::from_secs(30), "{:?}", done.took);
 }
 
 #[tokio::test]

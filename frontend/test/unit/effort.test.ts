@@ -54,7 +54,7 @@ it('synchronous work is linear in the text, whatever construct it repeats', () =
       ).toBeLessThan(MOST + EACH * text.length)
     }
   }
-}, 60_000)
+}, 180_000)
 
 it('without the bound, synchronous work exceeds that', () => {
   const text = CONSTRUCTS['emphasis, both kinds']?.(16_000) ?? ''
@@ -72,11 +72,11 @@ it('the bound also holds in wall-clock time', () => {
     const text = make(64_000)
     const begun = performance.now()
     lex(text, {})
-    // It takes a tenth of this on an ordinary machine; the lexer alone takes up to minutes.
-    if (performance.now() - begun > 2_000) slow.push(name)
+    // It takes a hundredth of this on an ordinary machine; the lexer alone takes up to minutes.
+    if (performance.now() - begun > 15_000) slow.push(name)
   }
   expect(slow).toEqual([])
-}, 60_000)
+}, 180_000)
 
 it('a text that is slow to lex costs no more when it streams', () => {
   const text = '*a_'.repeat(8_000)

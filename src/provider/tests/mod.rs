@@ -178,7 +178,7 @@ async fn second_turn_reuses_connection() {
     let (server, client) = scripted([reply(), json!([{"status": 401}]), reply()]).await;
     assert_eq!(run(&client).await.1, None);
     // The client reads the end in the background.
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(run(&client).await.1.map(|error| error.code()), Some("auth"));
     assert_eq!(run(&client).await.1, None);
     assert_eq!(server.connections(), 1);
