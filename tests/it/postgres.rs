@@ -112,10 +112,9 @@ pub fn reachable(bin: &Path, folder: &Path) -> PathBuf {
     folder.join("programs").join(bin.file_name().unwrap())
 }
 
-/// Returns the options of a server at this port. What it wrote is not forced to the disk: its processes are killed here, the
-/// machine is not.
+/// Returns the options of a server at this port.
 pub fn options(port: u16, folder: &Path) -> String {
-    format!("-p {port} -k {} -c listen_addresses=127.0.0.1 -c max_connections=200 -c fsync=off", folder.display())
+    format!("-p {port} -k {} -c listen_addresses=127.0.0.1 -c max_connections=200", folder.display())
 }
 
 pub fn give(path: &Path, mode: u32) {
