@@ -79,7 +79,7 @@ const ALL_LOOKS = [
 )
 
 /** Whether the tests of all surfaces show each of them in every look, and not in one of them in turn. */
-const EVERY_LOOK = Boolean(process.env.SHOTS || process.env.MINICLAW_THOROUGH)
+export const EVERY_LOOK = Boolean(process.env.SHOTS || process.env.MINICLAW_THOROUGH)
 
 /** The looks in which the surface with this number is shown. */
 export const looksOf = (number, looks) => (EVERY_LOOK ? looks : [looks[number % looks.length]])
