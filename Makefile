@@ -81,8 +81,7 @@ test-rust: frontend/dist/index.html embedder embedder-use ## Tests of the server
 	TOOLS="$(abspath $(TARGET))/tools/postgres" python3 scripts/test_get_postgres.py
 	python3 scripts/test_release.py Packed
 	MINICLAW_POSTGRES_BIN="$(abspath $(TARGET))/tools/postgres/bin" RUST_TEST_THREADS="$$(( ($$(nproc) * 3 + 1) / 2 ))" cargo test --locked
-	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked -p miniclaw-embed --test use_multilingual --test e5_small
-	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test embedder
+	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test use_multilingual --test e5_small --test embedder
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run e2e
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run budgets
 

@@ -12,6 +12,7 @@ pub struct Reference {
     repeat: Option<usize>,
     /// Whether the text is a query, for models that distinguish queries from passages.
     #[serde(default)]
+    #[allow(dead_code, reason = "only one of the two models distinguishes them")]
     pub query: bool,
     #[serde(rename = "pieces")]
     pub ids: Vec<u32>,
