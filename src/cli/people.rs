@@ -12,7 +12,7 @@ use super::{home_dir, load_config};
 use crate::clock;
 use crate::domain::AccountRole;
 use crate::domain::visible::visible;
-use crate::engine::people::offline::{self, FirstAccount};
+use crate::engine::people::offline::{self, FirstAccount, OfflineError};
 
 #[derive(Args)]
 pub struct PeopleArguments {
@@ -70,7 +70,13 @@ fn copy_of_server(folder: PathBuf, command: &PeopleCommand) -> anyhow::Result<Pa
 
 /// Runs the command.
 pub fn run(arguments: PeopleArguments) -> anyhow::Result<ExitCode> {
-    let folder = copy_of_server(home_dir(arguments.home), &arguments.command)?;
+    let folder = home_dir(arguments.home);
+    if offline::complete(&folder)? && matches!(arguments.command, PeopleCommand::Adopt { .. } | PeopleCommand::Release)
+    {
+        // What the person asked for may not fit any more.
+        return Err(OfflineError::Completed.into());
+    }
+    let folder = copy_of_server(folder, &arguments.command)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     match arguments.command {
         PeopleCommand::List => list(&folder)?,

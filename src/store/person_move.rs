@@ -58,7 +58,7 @@ pub struct ServerText {
 pub struct MoveToAccount<'a> {
     pub account: AccountId,
     pub book: &'a AccountBook,
-    /// How config.yml and `.env` change.
+    /// How config.yml and `.env` change, in this order.
     pub texts: Vec<ServerText>,
 }
 
@@ -147,7 +147,8 @@ impl Home {
             Step::Folder { path: PEOPLE.to_owned() },
             Step::Folder { path: home.clone() },
         ];
-        steps.extend(plan.texts.iter().map(Step::of_text));
+        // The last one first: `.env` has the key that the new config.yml needs.
+        steps.extend(plan.texts.iter().rev().map(Step::of_text));
         steps.extend(entries.into_iter().map(|name| Step::into_new(name.to_owned(), format!("{home}/{name}"))));
         begin(root, steps, before_step)
     }

@@ -13,7 +13,7 @@ use crate::script::{always, says, script};
 use crate::world::{CONFIG, World, files};
 
 /// Runs the command with a line on standard input.
-async fn people(world: &World, arguments: &[&str], input: &str) -> Output {
+pub async fn people(world: &World, arguments: &[&str], input: &str) -> Output {
     let home = world.home();
     let all = [&["people"][..], arguments, &["--home", home.to_str().unwrap()]].concat();
     let mut command = world.command(&all);
@@ -28,7 +28,7 @@ async fn people(world: &World, arguments: &[&str], input: &str) -> Output {
     tokio::task::spawn_blocking(run).await.unwrap()
 }
 
-fn said(output: &Output) -> String {
+pub fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
@@ -41,6 +41,22 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 async fn verified(world: &World, home: &Path) {
     let output = world.run(&["verify", "--home", home.to_str().unwrap()]).await;
     assert!(output.status.success(), "{}", said(&output));
+}
+
+/// config.yml already asks for a key that the move has not written yet, so it must not be read before the move is complete.
+#[tokio::test]
+async fn half_made_move_is_completed_before_config_is_read() {
+    let world = World::new(script([])).await;
+    world.write("config.yml", format!("auth_mode: multi\n{CONFIG}"));
+    let key = format!("MINICLAW_JWT_SECRET={}\n", "0123456789abcdef".repeat(4));
+    let steps = json!([{"step": "write", "name": ".env", "text": key}]);
+    world.write("people-move.json", json!({"version": 1, "steps": steps}).to_string());
+    let asked = people(&world, &["release"], "").await;
+    assert!(said(&asked).contains("is complete now, and nothing else was done"), "{}", said(&asked));
+    assert_eq!(world.read(".env"), key);
+    assert!(!world.path("people-move.json").exists());
+    let listed = people(&world, &["list"], "").await;
+    assert!(listed.status.success(), "{}", said(&listed));
 }
 
 #[tokio::test]

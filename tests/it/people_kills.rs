@@ -15,6 +15,7 @@ use crate::conversations::data;
 use crate::crash::Rng;
 use crate::http::{Answer, open};
 use crate::people::{PASSWORD, admin, ask, login, signed_in, world};
+use crate::people_adopt::{people, said};
 use crate::project_uploads::{BOUNDARY, file, form, is_empty};
 use crate::script::{always, calls, says, script};
 use crate::world::{CONFIG, Server, World, eventually, files};
@@ -255,10 +256,11 @@ async fn killed_move(world: &World, arguments: &[&str], moved: usize) {
     tokio::task::spawn_blocking(run).await.unwrap();
 }
 
-/// Does the same to the end. What a killed one has started can hold the lock of the home for a moment longer.
+/// Runs it to its end, and again if it only completed what a killed one had begun, or if that one has not quite ended and still
+/// holds the lock of the home.
 async fn whole_move(world: &World, arguments: &[&str], has_accounts: bool) {
     eventually("the home is moved", async || {
-        killed_move(world, arguments, usize::MAX).await;
+        world.note(&said(&people(world, arguments, PASSWORD).await));
         !world.path("people-move.json").exists() && world.path("accounts.json").exists() == has_accounts
     })
     .await;

@@ -131,7 +131,7 @@ impl World {
         output
     }
 
-    fn note(&self, text: &str) {
+    pub fn note(&self, text: &str) {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).push_str(text);
     }
 

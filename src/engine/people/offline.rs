@@ -82,7 +82,6 @@ pub struct Adopted {
 /// Returns an error if a server runs, there are accounts, or a value is not allowed; nothing is changed then. If a step of the
 /// move fails, the next start or command completes it.
 pub async fn adopt(folder: &Path, first: FirstAccount<'_>) -> Result<Adopted, OfflineError> {
-    not_half_moved(folder)?;
     let name = Username::parse(first.username)?;
     let email = first.email.map(checked_email).transpose()?;
     let password = checked_password(first.password, &name)?;
@@ -146,7 +145,6 @@ fn server_texts(folder: &Path) -> Result<(Vec<ServerText>, bool), OfflineError> 
 /// # Errors
 /// Returns [`OfflineError::NotOne`] if there is not exactly one account; otherwise as [`adopt`].
 pub async fn release(folder: &Path) -> Result<String, OfflineError> {
-    not_half_moved(folder)?;
     if is_link(folder, "config.yml") {
         return Err(OfflineError::ConfigIsLink);
     }
@@ -164,9 +162,13 @@ pub async fn release(folder: &Path) -> Result<String, OfflineError> {
     Ok(aside)
 }
 
-/// Completes a move that something had stopped. What the person asked for now may not fit any more.
-fn not_half_moved(folder: &Path) -> Result<(), OfflineError> {
-    if complete_move(folder)? { Err(OfflineError::Completed) } else { Ok(()) }
+/// Completes a move that something had stopped, and returns whether there was one. To be called before anything is read: until
+/// then, config.yml and the accounts may be those of before the move or of after it.
+///
+/// # Errors
+/// Returns an error if a server or another command completes it now, or a step fails.
+pub fn complete(folder: &Path) -> Result<bool, OfflineError> {
+    Ok(complete_move(folder)?)
 }
 
 /// Opens a home and completes what a crash left open in it, so that nothing depends on where it is.
@@ -222,7 +224,6 @@ async fn change(
     (username, event): (&str, &str),
     change: impl FnOnce(&mut Account),
 ) -> Result<(), OfflineError> {
-    complete_move(folder)?;
     let home = Home::open(folder)?;
     let mut stored = home.accounts()?;
     let had_admin = stored.book.require_admin();
