@@ -19,10 +19,12 @@ use crate::domain::library_rows::{ChunkId, ChunkRow, FetchedRow, LibraryFile, Li
 const COMPARED: i64 = 5_000;
 /// Fewer candidates than this are filled up with chunks that only contain a common term.
 const FEW: i64 = 4 * CANDIDATES_PER_RETRIEVER as i64;
+/// About how many entries of the index of words are read for terms that more chunks contain.
+const READ: i64 = 50_000;
 /// Maximum number of terms that are combined in pairs.
 const MAX_PAIRED: usize = 6;
 /// Maximum number of chunks that one query returns.
-pub const MOST_COMPARED: i64 = 4 * COMPARED;
+pub const MOST_COMPARED: i64 = 2 * COMPARED;
 
 /// Returns the rows of a file.
 ///
@@ -111,12 +113,14 @@ impl WordQuery {
     }
 
     /// Returns groups of numbers: chunks that contain all of a group are candidates. The rarest terms are groups of their own until
-    /// [`COMPARED`] chunks contain one of them; the others count in pairs, or more if a pair is still in too many chunks.
+    /// [`COMPARED`] chunks contain one of them; the others count in pairs, or more if a pair is still in too many chunks. The pairs
+    /// of the rarest come first, and there are only as many as can be read quickly.
     pub fn groups(&self) -> Vec<Vec<i64>> {
         let (rare, common) = self.by_frequency();
         let mut groups: Vec<Vec<i64>> = rare.iter().map(|(number, _)| vec![*number]).collect();
         let chunks = self.totals.chunks.max(1) as f64;
         let common = &common[..common.len().min(MAX_PAIRED)];
+        let (mut compared, mut read) = (0.0, 0);
         for (first, (number, frequency)) in common.iter().enumerate() {
             for second in first + 1..common.len() {
                 let mut group = vec![*number];
@@ -128,6 +132,11 @@ impl WordQuery {
                     group.push(*other);
                     expected *= *frequency as f64 / chunks;
                 }
+                compared += expected;
+                read += frequency + common[second].1;
+                if !groups.is_empty() && (compared > COMPARED as f64 || read > READ) {
+                    return groups;
+                }
                 groups.push(group);
             }
         }
@@ -137,11 +146,11 @@ impl WordQuery {
         groups
     }
 
-    /// Returns a common term whose chunks fill up a list of this many candidates, if that is few.
+    /// Returns a common term whose chunks fill up a list of this many candidates, if that is few and not too many contain it.
     pub fn filler(&self, found: usize) -> Option<i64> {
         let (rare, common) = self.by_frequency();
         let is_few = (found as i64) < FEW && !(rare.is_empty() && common.len() == 1);
-        common.first().filter(|_| is_few).map(|(number, _)| *number)
+        common.first().filter(|(_, frequency)| is_few && (found == 0 || *frequency <= READ)).map(|(number, _)| *number)
     }
 
     /// Returns the terms of which few chunks contain one, and the others; the rarest first.
