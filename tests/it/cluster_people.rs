@@ -7,6 +7,7 @@ use crate::http::{Answer, open};
 use crate::people::{self, Person, ask, follow, get, joined, login, register, setup_code, signed_in, status_of};
 use crate::postgres_people::{say, use_home};
 use crate::script::{always, says, script};
+use crate::socket_client::Socket;
 use crate::world::{CONFIG, Server, eventually};
 
 /// Returns a cluster of several people; its model answers messages with `slow` slowly.
@@ -102,6 +103,42 @@ async fn cluster_people_use_any_server_and_sign_out_of_all() {
     assert!(log.contains("sign_out_everywhere") && log.contains("token_made"), "one log for all servers: {log}");
     let settings = get(a, &ada, "/api/settings").await;
     assert_eq!(settings.status(), 200, "{}", settings.text());
+}
+
+/// A client that can set no header says who it is in its first frame, and may do so at any server.
+#[tokio::test]
+async fn cluster_socket_greets_any_server_and_reaches_its_home() {
+    let Some(cluster) = cluster_of_people(2).await else { return };
+    let servers = [cluster.serve(0).await, cluster.serve(1).await];
+    let [a, b] = &servers;
+    let ada = first_account(a, a).await;
+    use_home(a, &ada, "ada").await;
+    assert_eq!(server_of(&cluster, &ada).await, Some(0));
+    let greeting = |token: &str| json!({"type": "HELLO", "data": {"token": token, "secret": "0".repeat(64)}});
+
+    let mut nobody = Socket::open_with(b, "?session_id=s", &[]).await.expect("it may say who it is");
+    nobody.send(greeting("wrong")).await;
+    assert_eq!(nobody.next().await["data"]["code"], "signed_out");
+    assert_eq!(nobody.closed().await, 1008);
+
+    let mut socket = Socket::open_with(b, "?session_id=s", &[]).await.expect("she may say who she is");
+    socket.send(greeting(&ada.token)).await;
+    let shown = socket.until("HISTORY").await.pop().unwrap();
+    assert_eq!(shown["data"]["messages"][0]["content"], "ada asks");
+    socket.send(json!({"type": "USER_MESSAGE", "data": {"content": "over the other server"}})).await;
+    assert_eq!(socket.until("RESULT").await.pop().unwrap()["data"]["content"], "Fine.");
+    assert_eq!(server_of(&cluster, &ada).await, Some(0), "the home stays where it is");
+    let again = signed_in(b, "ada").await;
+    ask(b, &ada, ("POST", "/api/auth/logout"), json!({})).await.ok();
+    assert_eq!(socket.closed().await, 1001, "the owner ends it with the sign-in");
+    assert_eq!(history(b, &again).await["messages"].as_array().map(Vec::len), Some(4));
+
+    let mut socket = Socket::open_with(b, "?session_id=s", &[]).await.unwrap();
+    socket.send(greeting(&again.token)).await;
+    socket.until("HISTORY").await;
+    let [a, _b] = servers;
+    drop(a);
+    socket.closed().await;
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use super::client::{HopClient, hop_client};
 use super::owners::{Destination, FailedHop, HopFailure, Owner, Owners};
 use super::payload::{Payload, is_repeatable};
 use super::proof::{FORWARDED, Forwarded, Key};
-use super::relay::{Ends, Upgrades, answer, asks_for_upgrade, remove_headers_of_connection};
+use super::relay::{Ends, OwnerSocket, answer, asks_for_upgrade, remove_headers_of_connection};
 use crate::api::error::ApiError;
 use crate::domain::HomeId;
 use crate::engine::metrics::Metrics;
@@ -100,6 +100,22 @@ impl Forwarder {
             metrics.forwarded(outcome);
         }
         passed
+    }
+
+    /// Opens the WebSocket of a client that has one with this server already on the owner of the home. `request` is the client's
+    /// handshake with its credential. Returns `None` if the home is here.
+    ///
+    /// # Errors
+    /// As [`Forwarder::pass`], and `home_moving` if the owner does not open it.
+    pub async fn open_socket(&self, home: &HomeId, mut request: Request) -> Result<Option<OwnerSocket>, ApiError> {
+        // This server has made a WebSocket of the client's connection already.
+        request.extensions_mut().remove::<OnUpgrade>();
+        match self.pass(home, request).await? {
+            Passed::Here(_) => Ok(None),
+            Passed::Answered(mut response) => {
+                response.extensions_mut().remove::<OwnerSocket>().map(Some).ok_or_else(home_moving)
+            }
+        }
     }
 
     async fn pass_to_owner(&self, home: &HomeId, request: Request) -> Result<Passed, ApiError> {
@@ -191,10 +207,11 @@ impl Forwarder {
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return answer(response, ends);
         }
-        // Without this the client cannot become a WebSocket; it is then told so by the end of the connection.
-        if let Some(client) = parts.extensions.get::<OnUpgrade>().cloned() {
-            let upgrades = Upgrades { client, owner: hyper::upgrade::on(&mut response) };
-            tokio::spawn(upgrades.relay(ends));
+        let owner = OwnerSocket { connection: hyper::upgrade::on(&mut response), ends };
+        match parts.extensions.get::<OnUpgrade>().cloned() {
+            Some(client) => drop(tokio::spawn(owner.relay(client))),
+            // See `open_socket`.
+            None => drop(response.extensions_mut().insert(owner)),
         }
         response.map(|_| Body::empty())
     }

@@ -19,3 +19,4 @@ pub use forwarder::Forwarder;
 pub(in crate::api) use forwarder::{Passed, home_moving};
 pub use owners::{Destination, FailedHop, HopFailure, Owner, Owners};
 pub(in crate::api) use proof::{FORWARDED, Forwarded};
+pub(in crate::api) use relay::OwnerSocket;

@@ -4,15 +4,19 @@ use std::io;
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, Bytes};
+use axum::extract::ws::{self, Message, WebSocket};
 use axum::http::{HeaderMap, HeaderName, Response, header};
 use futures_util::future::BoxFuture;
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::{FutureExt, SinkExt, StreamExt, stream};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::copy_bidirectional;
 use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
 use tokio_util::sync::CancellationToken;
+use tungstenite::Message as Frame;
+use tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
 /// How long a stream of events may be silent. It has a heartbeat every 15 seconds, so its server does not run any more.
 const SILENCE: Duration = Duration::from_secs(45);
@@ -105,16 +109,17 @@ impl Passing {
     }
 }
 
-/// The two connections of a WebSocket before they are one.
-pub struct Upgrades {
-    pub client: OnUpgrade,
-    pub owner: OnUpgrade,
+/// A WebSocket with the owner of a home, for a client of this server.
+#[derive(Clone)]
+pub struct OwnerSocket {
+    pub(super) connection: OnUpgrade,
+    pub(super) ends: Ends,
 }
 
-impl Upgrades {
-    /// Passes bytes in both directions until one side ends.
-    pub async fn relay(self, ends: Ends) {
-        let (Ok(client), Ok(owner)) = tokio::join!(self.client, self.owner) else { return };
+impl OwnerSocket {
+    /// Passes bytes between the connection that becomes the client's WebSocket and the owner until one side ends.
+    pub(super) async fn relay(self, client: OnUpgrade) {
+        let (Ok(client), Ok(owner)) = tokio::join!(client, self.connection) else { return };
         let (mut client, mut owner) = (TokioIo::new(client), TokioIo::new(owner));
         tokio::select! {
             passed = copy_bidirectional(&mut client, &mut owner) => {
@@ -122,7 +127,67 @@ impl Upgrades {
                     tracing::trace!(%error, "a WebSocket that passed through ended");
                 }
             }
-            () = ends.ended() => {}
+            () = self.ends.ended() => {}
         }
     }
+
+    /// Sends `first` to the owner, and passes frames between it and the client's WebSocket until one side ends.
+    pub async fn pass_frames(self, client: WebSocket, first: Option<String>) {
+        let Ok(owner) = self.connection.await else { return };
+        // The client's frames were measured when they were read.
+        let limits = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
+        let owner = WebSocketStream::from_raw_socket(TokioIo::new(owner), Role::Client, Some(limits)).await;
+        let ((mut to_owner, mut from_owner), (mut to_client, mut from_client)) = (owner.split(), client.split());
+        let up = async {
+            if let Some(first) = first
+                && to_owner.send(Frame::text(first)).await.is_err()
+            {
+                return;
+            }
+            while let Some(Ok(frame)) = from_client.next().await {
+                if to_owner.send(of_client(frame)).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let down = async {
+            while let Some(Ok(frame)) = from_owner.next().await {
+                let Some(frame) = of_owner(frame) else { continue };
+                if to_client.send(frame).await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = up => {}
+            () = down => {}
+            () = self.ends.ended() => {}
+        }
+    }
+}
+
+fn of_client(frame: Message) -> Frame {
+    match frame {
+        Message::Text(text) => Frame::text(text.as_str()),
+        Message::Binary(bytes) => Frame::Binary(bytes),
+        Message::Ping(bytes) => Frame::Ping(bytes),
+        Message::Pong(bytes) => Frame::Pong(bytes),
+        Message::Close(close) => Frame::Close(
+            close.map(|close| CloseFrame { code: close.code.into(), reason: close.reason.as_str().into() }),
+        ),
+    }
+}
+
+fn of_owner(frame: Frame) -> Option<Message> {
+    Some(match frame {
+        Frame::Text(text) => Message::Text(text.as_str().into()),
+        Frame::Binary(bytes) => Message::Binary(bytes),
+        Frame::Ping(bytes) => Message::Ping(bytes),
+        Frame::Pong(bytes) => Message::Pong(bytes),
+        Frame::Close(close) => Message::Close(
+            close.map(|close| ws::CloseFrame { code: close.code.into(), reason: close.reason.as_str().into() }),
+        ),
+        // Only read as a part of one of the others.
+        Frame::Frame(_) => return None,
+    })
 }

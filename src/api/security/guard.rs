@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use crate::api::app::App;
 use crate::api::conversations::envelope::{envelope_error, is_enveloped};
 use crate::api::error::ApiError;
-use crate::api::forwarding::{FORWARDED, Forwarded, Passed, home_moving};
+use crate::api::forwarding::{FORWARDED, Forwarded, OwnerSocket, Passed, home_moving};
 use crate::api::mcp::authentication::{PROTECTED_RESOURCE, PROTECTED_RESOURCE_OF_MCP, challenge, with_challenge};
 use crate::api::mcp_servers::{CALLBACK_PATH, CLIENT_PATH};
 use crate::api::metrics::METRICS_PATH;
@@ -99,6 +99,24 @@ fn home_in_cluster(app: &App, request: &Request) -> Result<Option<HomeId>, ApiEr
         return Err(home_moving());
     }
     Ok(home_of(app, people, request))
+}
+
+/// Opens the WebSocket of a client that has said who it is in its first frame on the server of the cluster that has its home;
+/// returns `None` if that is this one. `request` is its handshake with the credential.
+///
+/// # Errors
+/// Returns `signed_out` or `disabled` if the credential does not count, and an error if the owner does not open it.
+pub(in crate::api) async fn socket_elsewhere(app: &App, request: Request) -> Result<Option<OwnerSocket>, ApiError> {
+    let Some(forwarder) = &app.forwarder else { return Ok(None) };
+    // A handshake that another server has passed on stays here.
+    if request.extensions().get::<Forwarded>().is_some() {
+        return Ok(None);
+    }
+    identified(app, &request)?;
+    match home_in_cluster(app, &request)? {
+        Some(home) => forwarder.open_socket(&home, request).await,
+        None => Ok(None),
+    }
 }
 
 /// Whether a path is about a home. The others are the page, its files, and what tells of this server.

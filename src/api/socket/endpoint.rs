@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
-use axum::extract::{Query, State};
+use axum::extract::{Query, Request, State};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 use futures_util::StreamExt;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::connection::{AuthenticatedClient, Connection, Start};
@@ -18,7 +19,9 @@ use super::inbound::{Hello, Inbound, MAX_FRAME, parse};
 use super::writer::{CloseCode, Writer};
 use crate::api::app::App;
 use crate::api::error::{ApiError, ErrorBody};
+use crate::api::forwarding::OwnerSocket;
 use crate::api::security::caller::Caller;
+use crate::api::security::guard;
 use crate::clock;
 use crate::domain::SessionId;
 use crate::engine::EngineError;
@@ -67,9 +70,11 @@ pub async fn socket(
             return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_sockets", message));
         };
         return Ok(upgrade.on_upgrade(move |socket| async move {
-            if let Some((socket, client)) = greeted(&app, parts, socket).await {
-                drop(place);
-                Connection::serve(app, client, socket, start).await;
+            let Some((socket, client)) = greeted(&app, parts, socket).await else { return };
+            drop(place);
+            match client {
+                Greeted::Here(client) => Connection::serve(app, client, socket, start).await,
+                Greeted::Elsewhere { owner, hello } => owner.pass_frames(socket, hello).await,
             }
         }));
     };
@@ -77,8 +82,19 @@ pub async fn socket(
     Ok(upgrade.on_upgrade(move |socket| Connection::serve(app, client, socket, start)))
 }
 
+/// A client that has said who it is in its first frame.
+enum Greeted {
+    Here(AuthenticatedClient),
+    /// Another server of the cluster has the home.
+    Elsewhere {
+        owner: OwnerSocket,
+        /// The frame that tells the owner the page's secret, if the client has brought one.
+        hello: Option<String>,
+    },
+}
+
 /// Waits for the first frame of a client without a credential, which has to bring one. Returns `None` if it does not.
-async fn greeted(app: &App, parts: Parts, mut socket: WebSocket) -> Option<(WebSocket, AuthenticatedClient)> {
+async fn greeted(app: &App, parts: Parts, mut socket: WebSocket) -> Option<(WebSocket, Greeted)> {
     let until = Instant::now() + HELLO_TIMEOUT;
     let (error, code) = loop {
         let frame = tokio::select! {
@@ -107,11 +123,16 @@ async fn greeted(app: &App, parts: Parts, mut socket: WebSocket) -> Option<(WebS
 }
 
 /// Returns the client whose token a first frame brings.
-async fn identified(app: &App, mut parts: Parts, hello: Hello) -> Result<AuthenticatedClient, ApiError> {
+async fn identified(app: &App, mut parts: Parts, hello: Hello) -> Result<Greeted, ApiError> {
     let token = hello.token.ok_or_else(ApiError::signed_out)?;
     let bearer = format!("Bearer {token}").parse().map_err(|_| ApiError::signed_out())?;
     parts.headers.insert(header::AUTHORIZATION, bearer);
+    let handshake = Request::from_parts(parts.clone(), Body::empty());
+    if let Some(owner) = guard::socket_elsewhere(app, handshake).await? {
+        let hello = hello.secret.map(|secret| json!({"type": "HELLO", "data": {"secret": secret}}).to_string());
+        return Ok(Greeted::Elsewhere { owner, hello });
+    }
     let caller = Caller::with_credential(parts, app).await?;
     let is_page = hello.secret.is_some_and(|secret| caller.is_page_secret(app, &secret));
-    Ok(AuthenticatedClient { caller, is_page })
+    Ok(Greeted::Here(AuthenticatedClient { caller, is_page }))
 }
