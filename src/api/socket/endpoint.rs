@@ -105,6 +105,8 @@ async fn greeted(app: &App, parts: Parts, mut socket: WebSocket) -> Option<(WebS
             Ok(Some(Ok(Message::Text(text)))) => match parse(&text).frame {
                 Ok(Inbound::Hello(hello)) => match identified(app, parts, hello).await {
                     Ok(client) => return Some((socket, client)),
+                    // The home is moving: the client is right to come again.
+                    Err(error) if error.retry_after.is_some() => break (error, CloseCode::GoingAway),
                     Err(error) => break (error, CloseCode::Policy),
                 },
                 _ => break (ApiError::signed_out(), CloseCode::Policy),
