@@ -131,8 +131,9 @@ impl OwnerSocket {
         }
     }
 
-    /// Sends `first` to the owner, and passes frames between it and the client's WebSocket until one side ends.
-    pub async fn pass_frames(self, client: WebSocket, first: Option<String>) {
+    /// Sends `first` to the owner, and passes frames between it and the client's WebSocket until one side ends, or the client says
+    /// nothing for as long as `idle`: this server answers the owner's pings itself, so the owner would not notice.
+    pub async fn pass_frames(self, client: WebSocket, first: Option<String>, idle: Duration) {
         let Ok(owner) = self.connection.await else { return };
         // The client's frames were measured when they were read.
         let limits = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
@@ -144,7 +145,7 @@ impl OwnerSocket {
             {
                 return;
             }
-            while let Some(Ok(frame)) = from_client.next().await {
+            while let Ok(Some(Ok(frame))) = timeout(idle, from_client.next()).await {
                 if to_owner.send(of_client(frame)).await.is_err() {
                     return;
                 }

@@ -29,7 +29,7 @@ use crate::engine::{EngineError, NewMessage, WorkStarted};
 /// Interval of pings. They keep proxies from closing an idle connection, and find half-open ones.
 const PING: Duration = Duration::from_secs(20);
 /// A client that says nothing for this long, not even a pong, is gone.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A client that has proved who it is.
 pub struct AuthenticatedClient {

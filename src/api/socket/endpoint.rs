@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use super::connection::{AuthenticatedClient, Connection, Start};
+use super::connection::{AuthenticatedClient, Connection, IDLE_TIMEOUT, Start};
 use super::inbound::{Hello, Inbound, MAX_FRAME, parse};
 use super::writer::{CloseCode, Writer};
 use crate::api::app::App;
@@ -74,7 +74,7 @@ pub async fn socket(
             drop(place);
             match client {
                 Greeted::Here(client) => Connection::serve(app, client, socket, start).await,
-                Greeted::Elsewhere { owner, hello } => owner.pass_frames(socket, hello).await,
+                Greeted::Elsewhere { owner, hello } => owner.pass_frames(socket, hello, IDLE_TIMEOUT).await,
             }
         }));
     };
