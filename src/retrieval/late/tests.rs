@@ -129,10 +129,12 @@ fn grown_index_restarts_and_changed_one_adds() {
     fill(&tokens, &Words, &index(&[]).snapshot().unwrap(), &mut |_| panic!("nothing to make")).unwrap();
 }
 
-/// Rounds a vector to 127 steps on either side of 0.
+/// Rounds a vector to 127 steps on either side of 0. A value halfway between two steps is rounded as [`SignQuery`] rounds it,
+/// so the steps are multiplied as there: divided, such a value may come to the next step.
 fn quantised(vector: Vec<f32>) -> Vec<f32> {
-    let step = vector.iter().fold(0.0_f32, |most, value| most.max(value.abs())) / 127.0;
-    vector.iter().map(|value| (value / step).round() * step).collect()
+    let most = vector.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+    let steps = 127.0 / most;
+    vector.iter().map(|value| (value * steps).round() / steps).collect()
 }
 
 /// Computes the scores directly from the definition, without tables or a store.
