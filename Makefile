@@ -8,7 +8,7 @@ PORT ?= 8002
 MODELS_DIR := $(or $(MINICLAW_MODELS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/miniclaw/models)
 WEIGHTS := $(MODELS_DIR)/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf
 
-.PHONY: help run build frontend model embedder embedder-use test test-build test-rust test-frontend test-model bench fuzz kills cluster cluster-faults cluster-bench everyday thorough soak interop eval eval-cross processors release fmt lint openapi
+.PHONY: help run build frontend model embedder embedder-use test test-build test-rust test-frontend test-model test-model-build bench fuzz kills cluster cluster-faults cluster-bench everyday thorough soak interop eval eval-cross processors release fmt lint openapi
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -44,10 +44,12 @@ embedder: ## Get the weights of the embedding model multilingual-e5-small, for s
 embedder-use: ## Get the weights of a smaller embedding model that finds less, Universal Sentence Encoder (32 MB; selected in config.yml)
 	@python3 scripts/get-model.py --model use --yes --dir "$(MODELS_DIR)"
 
-# The compiler leaves a core idle at times, which the tests without a browser use.
+# The compiler leaves a core idle at times, which the tests without a browser use. So do the tests of the server, which the compiler of
+# the embedded model uses.
 test: ## Install what the tests need and run all of them
 	@$(MAKE) --no-print-directory --output-sync=target -j2 test-frontend test-build
-	@$(MAKE) --no-print-directory test-rust
+	@scripts/install-tools.sh model
+	@$(MAKE) --no-print-directory --output-sync=line -j2 test-rust test-model-build
 	@$(MAKE) --no-print-directory test-model
 
 fmt: ## Format all code
@@ -84,6 +86,10 @@ test-rust: frontend/dist/index.html embedder embedder-use ## Tests of the server
 	MINICLAW_MODELS="$(MODELS_DIR)" cargo test --locked --test use_multilingual --test e5_small --test embedder
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run e2e
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run budgets
+
+test-model-build:
+	nice -n 19 sh crates/llm/cargo.sh build --release --locked -p miniclaw-llm
+	nice -n 19 sh crates/llm/cargo.sh test --release --locked -p miniclaw-llm --no-run
 
 test-model: model ## Tests of the embedded model, with the real weights
 	sh crates/llm/cargo.sh test --release --locked -p miniclaw-llm
