@@ -16,11 +16,8 @@ const WAITING: usize = 1024;
 const BATCH: usize = 256;
 const BATCH_BYTES: usize = 4 << 20;
 
-const APPEND: &str = "WITH own AS (UPDATE homes SET last_no = last_no + cardinality($6::bigint[]) WHERE home_id = $1 AND fence = $2 AND \
-    owner = $3 AND last_no >= $4 RETURNING last_no), durability AS (SELECT set_config('synchronous_commit', CASE WHEN $8 THEN \
-    current_setting('synchronous_commit') ELSE 'off' END, true)), added AS (INSERT INTO facts (home_id, session_id, seq, home_no, fence, \
-    body) SELECT $1, t.session, t.seq, own.last_no - cardinality($6) + t.at, $2, t.body FROM own, durability, unnest($5, $6, $7) WITH \
-    ORDINALITY AS t (session, seq, body, at)) SELECT last_no FROM own";
+/// `append_facts` is of migration 7.
+const APPEND: &str = "SELECT append_facts($1, $2, $3, $4, $5, $6, $7, $8)";
 const FIND: &str = "SELECT t.session FROM unnest($2, $3) AS t (session, seq) JOIN facts ON facts.home_id = $1 AND facts.session_id = \
     t.session AND facts.seq = t.seq";
 const READ: &str = "SELECT seq, body FROM facts WHERE home_id = $1 AND session_id = $2 AND seq = ANY($3) ORDER BY seq";
@@ -105,14 +102,14 @@ impl Write for Batch<'_> {
             (&bodies, Type::BYTEA_ARRAY),
             (&is_synced, Type::BOOL),
         ];
-        let stored = client.query_typed_opt(APPEND, &values).await.map_err(DatabaseError::doing("storing facts"));
+        let stored = client.query_typed_one(APPEND, &values).await.map_err(DatabaseError::doing("storing facts"));
         let stored = match stored {
             // The attempt before was still being committed when it was looked for.
             Err(DatabaseError::AlreadyThere) if self.is_stored(link, client).await? => return Ok(()),
             stored => stored?,
         };
-        let Some(row) = stored else { return Err(link.refusal(client).await) };
-        link.confirm(row.get(0), self.durability());
+        let Some(number) = stored.get(0) else { return Err(link.refusal(client).await) };
+        link.confirm(number, self.durability());
         Ok(())
     }
 }

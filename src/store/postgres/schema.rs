@@ -4,7 +4,7 @@
 //!
 //! Servers are updated one after the other, so those of the version before work with newer tables for a while. Each migration says
 //! in the table `schema` which versions still can (expand, deploy, contract; docs/cluster.md). One that expands the tables adds
-//! what no statement of the version before touches: a table, or a column that is nullable or has a default. What such a
+//! what no statement of the version before touches: a table, a function, or a column that is nullable or has a default. What such a
 //! version needs is removed by a later migration, which is applied when no server of it runs any more.
 
 use std::time::Duration;
@@ -25,13 +25,14 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 6] = [
+const MIGRATIONS: [Migration; 7] = [
     Migration { version: 1, name: "homes", works_from: 1, sql: include_str!("migrations/0001_homes.sql") },
     Migration { version: 2, name: "commits", works_from: 2, sql: include_str!("migrations/0002_commits.sql") },
     Migration { version: 3, name: "servers", works_from: 3, sql: include_str!("migrations/0003_servers.sql") },
     Migration { version: 4, name: "people", works_from: 4, sql: include_str!("migrations/0004_people.sql") },
     Migration { version: 5, name: "accounts", works_from: 5, sql: include_str!("migrations/0005_accounts.sql") },
     Migration { version: 6, name: "libraries", works_from: 6, sql: include_str!("migrations/0006_libraries.sql") },
+    Migration { version: 7, name: "appends", works_from: 6, sql: include_str!("migrations/0007_appends.sql") },
 ];
 
 /// The lock of the database that a migration holds: one number for all databases of this program.
@@ -46,6 +47,14 @@ const TABLES_PAUSE: Duration = Duration::from_secs(2);
 
 const MAKE_TABLE: &str = "CREATE TABLE \"schema\" (version integer PRIMARY KEY, name text NOT NULL, sha256 bytea NOT NULL, \
                           applied_at timestamptz NOT NULL DEFAULT now())";
+/// Those of extensions belong to nobody who could be in the way.
+const TABLES: &str = "SELECT relname::text FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = \
+                      current_schema()) AND relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT EXISTS (SELECT FROM pg_depend WHERE \
+                      classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e') ORDER BY relname";
+/// The columns of the table `schema`, with their types; none if there is no such table.
+const COLUMNS: &str = "SELECT coalesce(array_agg(attname::text || ' ' || format_type(atttypid, atttypmod) ORDER BY attnum), '{}') \
+                       FROM pg_attribute WHERE attrelid = to_regclass(quote_ident(current_schema()) || '.\"schema\"') AND attnum > \
+                       0 AND NOT attisdropped";
 /// Programs before this column know the first four only, and refuse any table with more.
 const ADD_WORKS_FROM: &str = "ALTER TABLE \"schema\" ADD COLUMN IF NOT EXISTS works_from integer";
 /// The table may be from before it had this column.
@@ -105,25 +114,17 @@ impl SchemaState {
 /// Returns an error if they are not those of this program, or are of a newer one and do not say that this one works with them.
 pub(super) async fn state(client: &impl GenericClient) -> Result<SchemaState, DatabaseError> {
     let reading = || DatabaseError::doing("reading the schema");
-    let schema = client.query_typed_one("SELECT current_schema()::text", &[]).await.map_err(reading())?;
+    let schema = client.query_typed_one("SELECT current_schema()::text", &[]);
+    let (tables, columns) = (client.query_typed(TABLES, &[]), client.query_typed_one(COLUMNS, &[]));
+    let (schema, tables, columns) = tokio::try_join!(schema, tables, columns).map_err(reading())?;
     if schema.get::<_, Option<String>>(0).is_none() {
         return Err(DatabaseError::NoSchema);
     }
-    // Those of extensions belong to nobody who could be in the way.
-    let tables = client
-        .query_typed(
-            "SELECT relname::text FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = \
-             current_schema()) AND relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT EXISTS (SELECT FROM pg_depend WHERE classid \
-             = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e') ORDER BY relname",
-            &[],
-        )
-        .await
-        .map_err(reading())?;
     let tables: Vec<String> = tables.iter().map(|row| row.get(0)).collect();
     if tables.is_empty() {
         return Ok(SchemaState::Empty);
     }
-    if !is_ours(client).await? {
+    if !is_ours(&columns.get::<_, Vec<String>>(0)) {
         return Err(DatabaseError::ForeignTables { tables });
     }
     let applied = client.query_typed(APPLIED, &[]).await.map_err(reading())?;
@@ -160,21 +161,10 @@ fn version_of(applied: &[Applied]) -> Result<u32, DatabaseError> {
     Ok(found)
 }
 
-/// Whether the table `schema` is the one of this program. A newer one may have more columns.
-async fn is_ours(client: &impl GenericClient) -> Result<bool, DatabaseError> {
-    let columns = client
-        .query_typed_one(
-            "SELECT coalesce(array_agg(attname::text || ' ' || format_type(atttypid, atttypmod) ORDER BY attnum), '{}') FROM \
-             pg_attribute WHERE attrelid = to_regclass(quote_ident(current_schema()) || '.\"schema\"') AND attnum > 0 AND NOT \
-             attisdropped",
-            &[],
-        )
-        .await
-        .map_err(DatabaseError::doing("reading the schema"))?;
-    let columns: Vec<String> = columns.get(0);
-    Ok(columns.starts_with(
-        &["version integer", "name text", "sha256 bytea", "applied_at timestamp with time zone"].map(str::to_owned),
-    ))
+/// Whether the table `schema`, with these columns, is the one of this program. A newer one may have more.
+fn is_ours(columns: &[String]) -> bool {
+    let own = ["version integer", "name text", "sha256 bytea", "applied_at timestamp with time zone"];
+    columns.len() >= own.len() && columns.iter().zip(own).all(|(column, own)| column == own)
 }
 
 /// Applies the migrations that are missing. Each is applied whole or not at all.
