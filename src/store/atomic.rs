@@ -34,6 +34,21 @@ pub fn replace_with_mode(dir: &Dir, name: &str, bytes: &[u8], mode: u32) -> io::
     sync_dir(dir)
 }
 
+/// Writes `bytes` as `name` in `dir`, which only the owner can read, and waits for no disk: after a crash of the machine, any part of
+/// it may be missing.
+pub fn replace_unsynced(dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let temp = temporary_name();
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    let written = dir.open_with(&temp, &options).and_then(|mut file| file.write_all(bytes));
+    let replaced = written.and_then(|()| dir.rename(&temp, dir, name));
+    if replaced.is_err() {
+        // Best effort: it does no harm.
+        let _ = dir.remove_file(&temp);
+    }
+    replaced
+}
+
 /// Returns a new name for a file that is renamed when it is complete. The next start removes it otherwise.
 pub fn temporary_name() -> String {
     format!(".{}{TEMP}", clock::new_id())

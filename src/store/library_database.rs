@@ -32,7 +32,7 @@ impl LibraryDatabase {
     pub fn apart(address: &DatabaseAddress, runtime: Handle) -> Result<Self, StoreError> {
         let database = HomeDatabase::new(address.clone(), LossPolicy::Accept);
         let claimed = runtime.block_on(async { FoundHome::apart(&database).await?.claim(Claimant::start()).await });
-        let home = claimed?.ok_or(DatabaseError::Fenced)?;
+        let (home, _) = claimed?.ok_or(DatabaseError::Fenced)?;
         Ok(Self { rows: home.library("measured"), runtime })
     }
 

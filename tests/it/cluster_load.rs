@@ -75,7 +75,7 @@ impl Claimer {
                 // Only the last claim counts: those before it are fenced off.
                 _ => {
                     let mut released = 0;
-                    for rows in &won {
+                    for (rows, _) in &won {
                         released += u32::from(rows.release().await.is_ok());
                     }
                     assert_eq!(released, 1, "of {} claims", won.len());

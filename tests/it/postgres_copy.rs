@@ -134,6 +134,29 @@ async fn postgres_copy_that_is_behind_deletes_nothing() {
 }
 
 #[tokio::test]
+async fn postgres_change_between_starts_is_found_by_its_looks() {
+    let Some((_database, world)) = kept(lively().await).await else { return };
+    let soul = world.path("workspace/SOUL.md");
+    let looks = world.path("storage/database-files.json");
+    for (round, damage) in [None, None, Some("{")].into_iter().enumerate() {
+        assert!(world.serve().await.terminate().await.0.success());
+        let noted = fs::read_to_string(&looks).unwrap();
+        assert!(noted.contains("workspace/SOUL.md"), "round {round}: {noted}");
+        if let Some(damage) = damage {
+            fs::write(&looks, damage).unwrap();
+        }
+        // As long as before, and of the same time.
+        let (mut text, modified) = (fs::read(&soul).unwrap(), fs::metadata(&soul).unwrap().modified().unwrap());
+        text[0] = b'0' + u8::try_from(round).unwrap();
+        fs::write(&soul, &text).unwrap();
+        fs::File::options().write(true).open(&soul).unwrap().set_modified(modified).unwrap();
+        assert!(world.serve().await.terminate().await.0.success());
+        let exported = exported(&world, &format!("round {round}")).await;
+        assert_eq!(text_of(&exported, "workspace/SOUL.md").map(str::as_bytes), Some(&*text), "round {round}");
+    }
+}
+
+#[tokio::test]
 async fn postgres_copy_of_another_boot_is_not_trusted() {
     let Some((_database, world)) = kept(lively().await).await else { return };
     drop(world.serve().await);

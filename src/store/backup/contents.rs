@@ -32,9 +32,10 @@ pub(super) const PEOPLE: &str = "people";
 /// The variables of the server: keys, `MINICLAW_TOKEN`, passwords.
 pub(super) const SECRETS: &str = ".env";
 /// What is made again when it is missing, and what belongs to a machine or a moment.
-const LEFT_OUT: [&str; 7] = [
+const LEFT_OUT: [&str; 8] = [
     "sessions/.lock",
     "storage/database.json",
+    "storage/database-files.json",
     "storage/index",
     "storage/model",
     "storage/resumable",

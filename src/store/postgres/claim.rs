@@ -10,6 +10,7 @@ use super::error::DatabaseError;
 use super::home_rows::HomeRows;
 use super::link::{Confirmed, OwnedRow, Value};
 use super::rows::HomeDatabase;
+use super::stored_home::UnreadHome;
 
 /// What this version reads and writes.
 pub(super) const FORMAT: i32 = 1;
@@ -79,16 +80,18 @@ impl FoundHome {
 
     async fn find_row(of: &HomeDatabase, (home, account): (Uuid, Option<&str>)) -> Result<Self, DatabaseError> {
         let database = Database::connect(&of.address).await?;
-        database.inspect(of.loss).await?;
-        database.schema().await?.require_migrated()?;
+        // What is asked together is answered one after the other, without waiting in between.
+        let (_, schema) = tokio::try_join!(database.inspect(of.loss), database.schema())?;
+        schema.require_migrated()?;
         let client = database.into_client();
         let doing = "looking at the home";
         let make = "INSERT INTO homes (home_id, account) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-        answered(client.execute_typed(make, &[(&home, Type::UUID), (&account, Type::TEXT)]), doing).await?;
+        let row: [Value<'_>; 2] = [(&home, Type::UUID), (&account, Type::TEXT)];
         let find = "SELECT owner, last_owner, fence, last_no, files_commit, EXISTS (SELECT FROM servers WHERE server_id = owner AND NOT \
                     dead), EXISTS (SELECT FROM servers WHERE NOT dead AND alive_until > clock_timestamp()), format FROM homes WHERE home_id = $1 AND (format <= $2 OR format = $3)";
         let values: [Value<'_>; 3] = [(&home, Type::UUID), (&FORMAT, Type::INT4), (&IMPORTING, Type::INT4)];
-        let found = answered(client.query_typed_opt(find, &values), doing).await?;
+        let made = answered(client.execute_typed(make, &row), doing);
+        let (_, found) = tokio::try_join!(made, answered(client.query_typed_opt(find, &values), doing))?;
         let found = found.ok_or(DatabaseError::NewerHome)?;
         Ok(Self {
             database: of.clone(),
@@ -149,11 +152,11 @@ impl FoundHome {
     }
 
     /// Takes the home: writes of its owner so far are refused from now on. Returns `None`, and takes nothing, if it is not
-    /// as it was found any more, or if this member may not take it.
+    /// as it was found any more, or if this member may not take it. Also returns the way to what is stored of it.
     ///
     /// # Errors
     /// Returns an error if the database does not answer; whether the home was taken is unknown then.
-    pub async fn claim(self, claimant: Claimant) -> Result<Option<HomeRows>, DatabaseError> {
+    pub async fn claim(self, claimant: Claimant) -> Result<Option<(HomeRows, UnreadHome)>, DatabaseError> {
         let (owner, is_new, was_given_up) = (claimant.id(), self.is_new(), self.was_given_up_to(claimant));
         let takes_any = matches!(claimant, Claimant::Start(_));
         let values: [Value<'_>; 8] = [
@@ -171,7 +174,8 @@ impl FoundHome {
             self.database.connections.counters().claimed(was_given_up);
             let owned = OwnedRow { home: self.home, owner, fence: row.get(0) };
             let confirmed = Confirmed { last_no: row.get(1), files_commit: row.get(2) };
-            HomeRows::owned(self.database, owned, confirmed)
+            let unread = UnreadHome::new(self.home, self.client);
+            (HomeRows::owned(self.database, owned, confirmed), unread)
         }))
     }
 }

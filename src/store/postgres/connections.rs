@@ -73,6 +73,15 @@ impl Connections {
         Ok(Lease { client, shared })
     }
 
+    /// Adds a connection that has nothing under way if the next one who needs one would have to make it. Otherwise it is closed.
+    pub(super) fn add(&self, client: DatabaseClient) {
+        let mut idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.is_empty() && self.0.turns.available_permits() > 0 && !client.is_closed() {
+            self.0.made.fetch_add(1, Ordering::SeqCst);
+            idle.push(client);
+        }
+    }
+
     pub(super) fn counters(&self) -> &DatabaseCounters {
         &self.0.counters
     }

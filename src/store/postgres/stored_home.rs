@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::address::DatabaseAddress;
 use super::client::DatabaseClient;
 use super::connection::{Database, answered};
+use super::connections::Connections;
 use super::error::DatabaseError;
 use super::link::Value;
 use super::rows::{FactRow, FileRow, PieceHash, RowKind, SessionFacts};
@@ -21,16 +22,49 @@ pub struct StoredHome {
     client: DatabaseClient,
 }
 
+/// A home that was claimed, before it is read on the connection that claimed it: to connect once more would take longer than to read.
+pub struct UnreadHome {
+    home: Uuid,
+    client: DatabaseClient,
+}
+
+impl UnreadHome {
+    pub(super) fn new(home: Uuid, client: DatabaseClient) -> Self {
+        Self { home, client }
+    }
+
+    /// Returns what is stored at this moment.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn read(self) -> Result<StoredHome, DatabaseError> {
+        StoredHome::begin(self.home, self.client).await
+    }
+}
+
 impl StoredHome {
     /// # Errors
     /// Returns why the database cannot be used.
     pub async fn open(address: &DatabaseAddress, id: &HomeId) -> Result<Self, DatabaseError> {
         let database = Database::connect(address).await?;
         database.schema().await?.require_migrated()?;
-        let client = database.into_client();
+        Self::begin(id.uuid(), database.into_client()).await
+    }
+
+    async fn begin(home: Uuid, client: DatabaseClient) -> Result<Self, DatabaseError> {
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         answered(client.batch_execute(begin), "reading the home").await?;
-        Ok(Self { home: id.uuid(), client })
+        Ok(Self { home, client })
+    }
+
+    /// Ends the reading, and lets homes be written with the connection.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn end(self, connections: &Connections) -> Result<(), DatabaseError> {
+        answered(self.client.batch_execute("COMMIT"), "reading the home").await?;
+        connections.add(self.client);
+        Ok(())
     }
 
     /// Returns the same moment of another home.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::not_kept::NotKept;
 use super::reading::Seen;
 use super::watched::below;
-use crate::store::postgres::{FileCommit, FileRow, Piece, PieceHash};
+use crate::store::postgres::{FileCommit, FileRow, Piece, PieceHash, RowKind};
 
 /// What is stored of a home's files, and how they looked when they were read.
 #[derive(Default)]
@@ -83,6 +83,20 @@ impl Manifest {
 
     pub fn rows(&self) -> impl Iterator<Item = &FileRow> {
         self.entries.values().map(|known| &known.row)
+    }
+
+    /// Returns how the files looked that were looked at.
+    pub fn seen(&self) -> impl Iterator<Item = (&[u8], Seen)> {
+        self.entries.iter().filter_map(|(path, known)| Some((path.as_slice(), known.seen?)))
+    }
+
+    /// Says how a file looks that has what is stored.
+    pub fn set_seen(&mut self, path: &[u8], seen: Seen) {
+        let as_stored =
+            |row: &FileRow| row.kind == RowKind::File && (row.size, row.modified) == (seen.size, seen.modified);
+        if let Some(known) = self.entries.get_mut(path).filter(|known| as_stored(&known.row)) {
+            known.seen = Some(seen);
+        }
     }
 
     pub fn len(&self) -> usize {

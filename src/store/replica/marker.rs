@@ -1,9 +1,8 @@
 //! `storage/database.json`: which home of which database a folder is a copy of, and of which state.
 
-use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use cap_std::fs::Dir;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -115,18 +114,9 @@ impl Marker {
 
     /// Writes it without waiting for the disk: after a crash of the machine, it does not count.
     pub fn note(&self, dir: &Dir) -> Result<(), StoreError> {
-        let doing = || StoreError::io(format!("writing {MARKER}"));
         let (storage, name) = storage(dir)?;
-        let temporary = atomic::temporary_name();
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        let mut file = storage.open_with(&temporary, &options).map_err(doing())?;
-        let written = file.write_all(&self.bytes()).and_then(|()| storage.rename(&temporary, &storage, name));
-        if written.is_err() {
-            // Best effort: it does no harm.
-            let _ = storage.remove_file(&temporary);
-        }
-        written.map_err(doing())
+        let written = atomic::replace_unsynced(&storage, name, &self.bytes());
+        written.map_err(StoreError::io(format!("writing {MARKER}")))
     }
 
     fn bytes(&self) -> Vec<u8> {

@@ -7,6 +7,7 @@
 mod aside;
 mod journals;
 mod kept_home;
+mod looks;
 mod manifest;
 mod marker;
 mod not_kept;
@@ -36,12 +37,13 @@ use super::error::StoreError;
 use super::home::{Home, lock, make_dir};
 use super::home_lock::take_lock;
 use super::postgres::{
-    Claimant, DatabaseError, FactDurability, FactRow, FoundHome, HomeDatabase, HomeRows, LibraryRows, OwnershipCheck,
-    SessionFacts, StoredHome,
+    Claimant, Connections, DatabaseError, FactDurability, FactRow, FoundHome, HomeDatabase, HomeRows, LibraryRows,
+    OwnershipCheck, SessionFacts, UnreadHome,
 };
 use crate::domain::{HomeId, InterruptedWork, SessionId, WorkId};
 use aside::FormerCopy;
 use journals::Journals;
+use looks::Looks;
 use manifest::Manifest;
 use marker::Marker;
 use restore::OtherJournals;
@@ -145,7 +147,7 @@ impl Replica {
                 (CacheUse::Import | CacheUse::Adopt, _) => {}
             }
             let is_copy = copied.is_some();
-            let Some(rows) = found.claim(claimant).await? else { continue };
+            let Some((rows, unread)) = found.claim(claimant).await? else { continue };
             if usage != CacheUse::Serve {
                 rows.begin_import().await?;
             }
@@ -158,7 +160,7 @@ impl Replica {
                 is_copy,
                 interrupted,
             };
-            let replica = claimed.opened((database, id), (&dir, usage)).await?;
+            let replica = claimed.opened((unread, &database.connections), (&dir, usage)).await?;
             drop(lock);
             return Ok(replica);
         }
@@ -279,8 +281,12 @@ struct Claimed {
 
 impl Claimed {
     /// Makes the folder the copy. If it cannot, the home is given up at once, so that another server can have it.
-    async fn opened(self, of: (&HomeDatabase, &HomeId), (dir, usage): (&Dir, CacheUse)) -> Result<Replica, StoreError> {
-        let copied = self.copied(of, (dir, usage)).await;
+    async fn opened(
+        self,
+        from: (UnreadHome, &Connections),
+        (dir, usage): (&Dir, CacheUse),
+    ) -> Result<Replica, StoreError> {
+        let copied = self.copied(from, (dir, usage)).await;
         let (manifest, journals) = match copied {
             Ok(copied) => copied,
             Err(error) => {
@@ -305,15 +311,21 @@ impl Claimed {
 
     async fn copied(
         &self,
-        (database, id): (&HomeDatabase, &HomeId),
+        (unread, connections): (UnreadHome, &Connections),
         (dir, usage): (&Dir, CacheUse),
     ) -> Result<(Manifest, Journals), StoreError> {
-        let stored = StoredHome::open(&database.address, id).await?;
-        let manifest = match self.is_kept {
+        let stored = unread.read().await?;
+        let mut manifest = match self.is_kept {
             true => Manifest::of(stored.files().await?),
             false => restore::restore(&stored, dir, self.former).await?,
         };
+        if self.is_copy
+            && let Some(looks) = Looks::read(dir, self.commit)
+        {
+            looks.put_in(&mut manifest);
+        }
         let facts = stored.facts().await?;
+        stored.end(connections).await?;
         if usage == CacheUse::Serve {
             // Somebody moved its session here, with its journal, and nobody stored that yet.
             let is_moved = |of: &SessionFacts| {

@@ -9,6 +9,7 @@ use std::path::Path;
 use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, PermissionsExt};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use super::manifest::LaterPiece;
 use super::scan::{MAX_FILE, MODES, PIECE};
@@ -19,7 +20,7 @@ use crate::store::sha256_bytes;
 const LEVEL: i32 = 3;
 
 /// How a file looked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub size: u64,
     /// Nanoseconds since 1970, as is `changed`.

@@ -7,10 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
 
 use super::aside::{Aside, FormerCopy, beneath};
 use super::manifest::Manifest;
+use super::reading::Seen;
 use super::scan::{MAX_FILE, MODES, PIECE, Scope, look_only};
 use super::tracked;
 use crate::store::error::StoreError;
@@ -37,25 +38,43 @@ pub(super) async fn restore(stored: &StoredHome, folder: &Dir, copy: FormerCopy)
     }
     let dir = folder.try_clone().map_err(StoreError::io("opening the copy"))?;
     // It may be large, and the runtime has other things to do meanwhile.
-    let (rows, differing) = blocking(move || make_room(&dir, rows, copy)).await?;
+    let Room { rows, differing, mut seen } = blocking(move || make_room(&dir, rows, copy)).await?;
     let mut left = differing.as_slice();
     while !left.is_empty() {
         let (some, rest) = left.split_at(batch(left));
-        write(stored, folder, some).await?;
+        seen.extend(write(stored, folder, some).await?);
         left = rest;
     }
     // Nothing more is written below them.
     for row in differing.iter().rev().filter(|row| row.kind == RowKind::Folder) {
         set_folder_mode(folder, row, row.mode & MODES)?;
     }
-    Ok(Manifest::of(rows))
+    let mut manifest = Manifest::of(rows);
+    for (path, seen) in seen {
+        manifest.set_seen(&path, seen);
+    }
+    Ok(manifest)
 }
 
-/// Takes out of the way what the database does not have. Returns the rows, and those that have to be written.
-fn make_room(folder: &Dir, rows: Vec<FileRow>, copy: FormerCopy) -> Result<(Vec<FileRow>, Vec<FileRow>), StoreError> {
+/// A file, and how it looks.
+type SeenFile = (Vec<u8>, Seen);
+
+/// A folder in which the files of the database can be written.
+struct Room {
+    /// What the database has.
+    rows: Vec<FileRow>,
+    /// Those that have to be written.
+    differing: Vec<FileRow>,
+    /// Files that are there as they are stored.
+    seen: Vec<SeenFile>,
+}
+
+/// Takes out of the way what the database does not have.
+fn make_room(folder: &Dir, rows: Vec<FileRow>, copy: FormerCopy) -> Result<Room, StoreError> {
     let wanted: BTreeMap<&[u8], &FileRow> = rows.iter().map(|row| (&*row.path, row)).collect();
     // What is there counts as known, so that only what differs is fetched.
-    let here = local(folder)?;
+    let local = local(folder)?;
+    let here: Vec<&FileRow> = local.rows().collect();
     for row in here.iter().filter(|row| row.kind == RowKind::Folder && row.mode & OWN != OWN) {
         set_folder_mode(folder, row, OWN)?;
     }
@@ -63,7 +82,7 @@ fn make_room(folder: &Dir, rows: Vec<FileRow>, copy: FormerCopy) -> Result<(Vec<
     for row in here.iter().rev() {
         clear(folder, (row, wanted.get(&*row.path).copied()), &mut aside)?;
     }
-    let same: BTreeMap<&[u8], &FileRow> = here.iter().map(|row| (&*row.path, row)).collect();
+    let same: BTreeMap<&[u8], &FileRow> = here.iter().map(|row| (&*row.path, *row)).collect();
     let differs = |row: &&FileRow| {
         let is_closed = row.kind == RowKind::Folder && row.mode & OWN != OWN;
         is_closed || same.get(&*row.path).is_none_or(|here| *here != *row)
@@ -74,10 +93,12 @@ fn make_room(folder: &Dir, rows: Vec<FileRow>, copy: FormerCopy) -> Result<(Vec<
     }
     aside.report();
     let is_deleted = |row: &FileRow| row.path.starts_with(b"sessions/") && !wanted.contains_key(&*row.path);
-    if here.iter().any(is_deleted) {
+    if here.iter().any(|row| is_deleted(row)) {
         forget_conversations(folder)?;
     }
-    Ok((rows, differing))
+    let is_same = |path: &[u8]| wanted.get(path).is_some_and(|row| same.get(path) == Some(row));
+    let seen = local.seen().filter(|(path, _)| is_same(path)).map(|(path, seen)| (path.to_vec(), seen)).collect();
+    Ok(Room { rows, differing, seen })
 }
 
 /// Removes the search indexes of conversations, which have what was said in those that are deleted. They are built again.
@@ -206,11 +227,11 @@ pub(super) fn has_files(folder: &Dir) -> Result<bool, StoreError> {
         let name = row.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         row.kind != RowKind::Folder && !(row.size == 0 && name.starts_with(b"."))
     };
-    Ok(local(folder)?.iter().any(is_own))
+    Ok(local(folder)?.rows().any(is_own))
 }
 
-/// Returns what a folder has of the files that are kept, each folder before what is in it.
-fn local(folder: &Dir) -> Result<Vec<FileRow>, StoreError> {
+/// Returns what a folder has of the files that are kept.
+fn local(folder: &Dir) -> Result<Manifest, StoreError> {
     let mut manifest = Manifest::default();
     let mut rest = None;
     loop {
@@ -219,7 +240,7 @@ fn local(folder: &Dir) -> Result<Vec<FileRow>, StoreError> {
         let left = std::mem::take(&mut batch.rest);
         manifest.stored(batch);
         if left.is_empty() {
-            return Ok(manifest.rows().cloned().collect());
+            return Ok(manifest);
         }
         rest = Some(left);
     }
@@ -235,25 +256,35 @@ fn batch(rows: &[FileRow]) -> usize {
     rows.iter().take(ROWS_AT_ONCE).take_while(fits).count().max(1)
 }
 
-/// Writes rows with at most a few pieces, fetched in one round trip, or one row with many pieces.
-async fn write(stored: &StoredHome, folder: &Dir, rows: &[FileRow]) -> Result<(), StoreError> {
+/// Writes rows with at most a few pieces, fetched in one round trip, or one row with many pieces. Returns how the files look.
+async fn write(stored: &StoredHome, folder: &Dir, rows: &[FileRow]) -> Result<Vec<SeenFile>, StoreError> {
     if let [row] = rows
         && row.pieces.len() > PIECES_AT_ONCE
     {
-        return write_large(stored, folder, row).await;
+        return Ok(vec![(row.path.clone(), write_large(stored, folder, row).await?)]);
     }
     let wanted: BTreeSet<PieceHash> = rows.iter().flat_map(|row| row.pieces.iter().copied()).collect();
     let packed = stored.pieces(&wanted.into_iter().collect::<Vec<_>>()).await?;
     let (folder, rows) = (folder.try_clone().map_err(StoreError::io("opening the copy"))?, rows.to_vec());
-    blocking(move || rows.iter().try_for_each(|row| write_row(&folder, row, &packed))).await
+    let written = move || {
+        let mut seen = Vec::new();
+        for row in rows {
+            if let Some(look) = write_row(&folder, &row, &packed)? {
+                seen.push((row.path, look));
+            }
+        }
+        Ok(seen)
+    };
+    blocking(written).await
 }
 
-fn write_row(folder: &Dir, row: &FileRow, packed: &HashMap<PieceHash, Vec<u8>>) -> Result<(), StoreError> {
+/// Returns how it looks; `None` if it is no file.
+fn write_row(folder: &Dir, row: &FileRow, packed: &HashMap<PieceHash, Vec<u8>>) -> Result<Option<Seen>, StoreError> {
     let path = as_path(&row.path);
     let doing = || StoreError::io(format!("restoring {}", path.display()));
     let (parent, name) = beneath(folder, path).map_err(doing())?;
     if row.kind == RowKind::Folder {
-        return make_folder(&parent, &name).map_err(doing());
+        return make_folder(&parent, &name).map(|()| None).map_err(doing());
     }
     let mut bytes = Vec::new();
     for hash in &row.pieces {
@@ -265,16 +296,16 @@ fn write_row(folder: &Dir, row: &FileRow, packed: &HashMap<PieceHash, Vec<u8>>) 
     if row.kind == RowKind::Link {
         return match parent.remove_file(&name) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(doing()(error)),
-            _ => parent.symlink_contents(as_path(&bytes), &name).map_err(doing()),
+            _ => parent.symlink_contents(as_path(&bytes), &name).map(|()| None).map_err(doing()),
         };
     }
     let temporary = atomic::temporary_name();
     let written = created(&parent, &temporary).and_then(|mut file| file.write_all(&bytes).map(|()| file));
-    written.and_then(|file| finish((&parent, &temporary), &name, row, file)).map_err(doing())
+    written.and_then(|file| finish((&parent, &temporary), &name, row, file)).map(Some).map_err(doing())
 }
 
 /// Writes a file piece by piece.
-async fn write_large(stored: &StoredHome, folder: &Dir, row: &FileRow) -> Result<(), StoreError> {
+async fn write_large(stored: &StoredHome, folder: &Dir, row: &FileRow) -> Result<Seen, StoreError> {
     let path = as_path(&row.path);
     let doing = || StoreError::io(format!("restoring {}", path.display()));
     let (parent, name) = beneath(folder, path).map_err(doing())?;
@@ -310,12 +341,15 @@ fn created(parent: &Dir, name: &str) -> io::Result<cap_std::fs::File> {
 }
 
 /// Gives a file that is written the mode, the time and the name of its row. The copy counts after a crash of the machine only if all of
-/// it was on the disk before, so nothing waits for the disk here.
-fn finish((parent, temporary): (&Dir, &str), name: &OsStr, row: &FileRow, file: cap_std::fs::File) -> io::Result<()> {
+/// it was on the disk before, so nothing waits for the disk here. Returns how it looks: whoever changes it in this moment changes its
+/// time, which is that of the row.
+fn finish((parent, temporary): (&Dir, &str), name: &OsStr, row: &FileRow, file: cap_std::fs::File) -> io::Result<Seen> {
     file.set_permissions(Permissions::from_mode(row.mode & MODES))?;
     let modified = u64::try_from(row.modified).unwrap_or_default();
-    file.into_std().set_modified(UNIX_EPOCH + Duration::from_nanos(modified))?;
-    parent.rename(temporary, parent, name)
+    let file = file.into_std();
+    file.set_modified(UNIX_EPOCH + Duration::from_nanos(modified))?;
+    parent.rename(temporary, parent, name)?;
+    Ok(Seen::of(&Metadata::from_file(&file)?))
 }
 
 /// Makes a folder in which its owner can write, until [`set_folder_mode`].

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use uuid::Uuid;
 
 use super::journals::{Held, Stored};
+use super::looks::Looks;
 use super::manifest::{Batch, LaterPiece, Manifest};
 use super::marker::Marker;
 use super::scan::{self, Scope};
@@ -319,11 +320,15 @@ impl Replica {
         if self.usage == CacheUse::Import {
             return Ok(());
         }
-        let (mut marker, home): (Marker, Home) = (self.files.lock().await.marker(), home.clone());
+        let (mut marker, looks, home) = {
+            let files = self.files.lock().await;
+            (files.marker(), Looks::of(&lock(&files.compared).manifest, files.last_commit), home.clone())
+        };
         blocking(move || {
             let doing = || StoreError::io("writing the copy to the disk");
             let opened = home.root().open(".").map_err(doing())?;
             rustix::fs::syncfs(opened).map_err(|error| doing()(error.into()))?;
+            looks.note(home.root())?;
             marker.set_on_disk();
             marker.set_given_up(stored_at);
             marker.write(home.root())

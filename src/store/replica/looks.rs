@@ -1,0 +1,55 @@
+//! `storage/database-files.json`: how the files of a copy looked when the home was given up, so that who opens the copy next need not
+//! read them all again.
+//!
+//! It is written once the files are on the disk, and counts for the commit that it names. A file that was changed since looks
+//! different, and is read.
+
+use cap_std::fs::Dir;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::manifest::Manifest;
+use super::reading::Seen;
+use crate::store::atomic;
+use crate::store::error::StoreError;
+
+const STORAGE: &str = "storage";
+const NAME: &str = "database-files.json";
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Looks {
+    /// The last commit of files.
+    commit: Option<Uuid>,
+    /// Without those whose paths are not UTF-8.
+    files: Vec<(String, Seen)>,
+}
+
+impl Looks {
+    /// Returns how the files of the manifest looked, as they are in this commit.
+    pub fn of(manifest: &Manifest, commit: Option<Uuid>) -> Self {
+        let text = |path: &[u8]| std::str::from_utf8(path).ok().map(str::to_owned);
+        let files = manifest.seen().filter_map(|(path, seen)| Some((text(path)?, seen))).collect();
+        Self { commit, files }
+    }
+
+    /// Returns what is noted in the copy; `None` if it is missing, damaged, or of another commit.
+    pub fn read(copy: &Dir, commit: Option<Uuid>) -> Option<Self> {
+        let bytes = copy.read(format!("{STORAGE}/{NAME}")).ok()?;
+        serde_json::from_slice::<Self>(&bytes).ok().filter(|looks| looks.commit == commit)
+    }
+
+    /// Writes it to the copy. If the machine crashes, it may be damaged.
+    pub fn note(&self, copy: &Dir) -> Result<(), StoreError> {
+        let doing = || StoreError::io(format!("writing {STORAGE}/{NAME}"));
+        let storage = copy.open_dir(STORAGE).map_err(doing())?;
+        let bytes = serde_json::to_vec(self).expect("it is made of strings and numbers");
+        atomic::replace_unsynced(&storage, NAME, &bytes).map_err(doing())
+    }
+
+    /// Notes in the manifest how its files looked.
+    pub fn put_in(self, manifest: &mut Manifest) {
+        for (path, seen) in self.files {
+            manifest.set_seen(path.as_bytes(), seen);
+        }
+    }
+}
