@@ -36,8 +36,6 @@ impl ApiRequest {
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     #[error("{0}")]
-    Client(String),
-    #[error("{0}")]
     Configuration(String),
     #[error("the key was refused")]
     Key,
@@ -54,12 +52,12 @@ pub enum ApiError {
 }
 
 /// The client of such requests.
-pub struct ApiClient(Result<Getter, String>);
+pub struct ApiClient(Getter);
 
 impl ApiClient {
     pub fn new(config: FetchConfig) -> Self {
         let guard = Guard::new(&config.allow_hosts).but_not(config.own_port);
-        Self(Getter::new(guard, config.lookup).map_err(|error| error.to_string()))
+        Self(Getter::new(guard, config.lookup))
     }
 
     /// Sends a request and returns its answer, whatever its status is.
@@ -67,8 +65,7 @@ impl ApiClient {
     /// # Errors
     /// Returns an error if the address may not be reached or does not answer in time.
     pub async fn send(&self, request: ApiRequest) -> Result<Fetched, ApiError> {
-        let getter = self.0.as_ref().map_err(|why| ApiError::Client(why.clone()))?;
-        match tokio::time::timeout(TIME, getter.send(request)).await {
+        match tokio::time::timeout(TIME, self.0.send(request)).await {
             Ok(fetched) => Ok(fetched?),
             Err(_) => Err(ApiError::Timeout(TIME.as_secs())),
         }

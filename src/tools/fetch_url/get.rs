@@ -1,6 +1,7 @@
 //! One request: checks every redirect, and limits time and size. A page is requested without credentials.
 
 use std::error::Error;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::header::HeaderValue;
@@ -40,35 +41,53 @@ pub enum FetchError {
     TooManyRedirects,
     #[error("larger than {} MB", SIZE_LIMIT >> 20)]
     TooLarge,
+    #[error("this machine can make no HTTP client: {0}")]
+    NoClient(String),
     #[error("{0}")]
     Failed(String),
 }
 
-/// Two clients without proxy, cookies or automatic redirects: one for public addresses, one for listed hosts.
+/// Two clients without proxy, cookies or automatic redirects: one for public addresses, one for listed hosts. Each is made when it is
+/// first needed, because it reads the certificates of the system: for all clients of a home that takes longer than to open it.
 pub struct Getter {
     pub guard: Guard,
-    pub(super) public: Client,
-    pub(super) allowed: Client,
+    lookup: Lookup,
+    public: OnceLock<Client>,
+    allowed: OnceLock<Client>,
 }
 
 impl Getter {
-    pub fn new(guard: Guard, lookup: Lookup) -> Result<Self, reqwest::Error> {
+    pub fn new(guard: Guard, lookup: Lookup) -> Self {
+        Self { guard, lookup, public: OnceLock::new(), allowed: OnceLock::new() }
+    }
+
+    /// Returns the client for addresses of this kind.
+    ///
+    /// # Errors
+    /// Returns [`FetchError::NoClient`] if it cannot be made, for example on a machine without any certificates.
+    pub(super) fn client(&self, reach: DialTarget) -> Result<&Client, FetchError> {
+        let made = match reach {
+            DialTarget::Public => &self.public,
+            DialTarget::Allowed => &self.allowed,
+        };
+        if let Some(client) = made.get() {
+            return Ok(client);
+        }
         // The client panics without a default provider. Another caller may have installed it already; it is the same
         // everywhere.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = |reach| {
-            Client::builder()
-                .no_proxy()
-                .redirect(reqwest::redirect::Policy::none())
-                .referer(false)
-                .dns_resolver(std::sync::Arc::new(GuardedResolver { lookup: lookup.clone(), reach }))
-                // A kept connection would be reused without resolving the name again.
-                .pool_max_idle_per_host(0)
-                .connect_timeout(CONNECT)
-                .user_agent(concat!("miniclaw/", env!("CARGO_PKG_VERSION")))
-                .build()
-        };
-        Ok(Self { guard, public: client(DialTarget::Public)?, allowed: client(DialTarget::Allowed)? })
+        let client = Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .dns_resolver(Arc::new(GuardedResolver { lookup: self.lookup.clone(), reach }))
+            // A kept connection would be reused without resolving the name again.
+            .pool_max_idle_per_host(0)
+            .connect_timeout(CONNECT)
+            .user_agent(concat!("miniclaw/", env!("CARGO_PKG_VERSION")))
+            .build();
+        let client = client.map_err(|error| FetchError::NoClient(error.to_string()))?;
+        Ok(made.get_or_init(|| client))
     }
 
     pub async fn get(&self, text: &str) -> Result<Fetched, FetchError> {
@@ -92,10 +111,7 @@ impl Getter {
     }
 
     async fn once(&self, url: &Url, reach: DialTarget, request: &ApiRequest) -> Result<Response, FetchError> {
-        let client = match reach {
-            DialTarget::Public => &self.public,
-            DialTarget::Allowed => &self.allowed,
-        };
+        let client = self.client(reach)?;
         let mut sending = match &request.body {
             Some(body) => client.post(url.clone()).json(body),
             None => client.get(url.clone()),

@@ -61,8 +61,7 @@ pub struct FetchUrl {
 }
 
 struct Fetcher {
-    /// The client, or why it could not be created, for example on a machine without any certificates.
-    getter: Result<Getter, String>,
+    getter: Getter,
     extractor: Extractor,
 }
 
@@ -82,8 +81,7 @@ impl FetchUrl {
             }),
             effect: Effect::Network,
         };
-        let getter = Getter::new(Guard::new(&config.allow_hosts).but_not(config.own_port), config.lookup)
-            .map_err(|error| error.to_string());
+        let getter = Getter::new(Guard::new(&config.allow_hosts).but_not(config.own_port), config.lookup);
         Self { spec, fetcher: Arc::new(Fetcher { getter, extractor: config.extractor }) }
     }
 }
@@ -105,11 +103,7 @@ struct PageRequest {
 impl Fetcher {
     async fn fetch(&self, url: &str, offset: usize) -> ToolAnswer {
         let started = Instant::now();
-        let getter = match &self.getter {
-            Ok(getter) => getter,
-            Err(why) => return ToolAnswer::failed(format!("pages cannot be fetched here: {why}")),
-        };
-        let fetched = match tokio::time::timeout(TIME, getter.get(url)).await {
+        let fetched = match tokio::time::timeout(TIME, self.getter.get(url)).await {
             Ok(Ok(fetched)) => fetched,
             Ok(Err(error)) => return ToolAnswer::failed(format!("not fetched: {error}. {}", advice(&error))),
             Err(_) => {
@@ -158,7 +152,7 @@ impl PreparedCall for PageRequest {
     }
 
     fn shown(&self) -> Shown {
-        let host = self.fetcher.getter.as_ref().ok().and_then(|getter| getter.guard.host(&self.url));
+        let host = self.fetcher.getter.guard.host(&self.url);
         Shown { network: true, host, ..line(&format!("GET {}", self.url)) }
     }
 
@@ -214,6 +208,7 @@ fn advice(error: &FetchError) -> &'static str {
         FetchError::TooManyRedirects | FetchError::Redirected | FetchError::Failed(_) => {
             "Check the address, or use another source."
         }
+        FetchError::NoClient(_) => "Tell the user; no page can be read here.",
         FetchError::TooLarge => "Look for a smaller page or an excerpt.",
     }
 }

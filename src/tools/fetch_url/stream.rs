@@ -10,7 +10,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::get::{FetchError, Getter};
-use crate::egress::{DialTarget, Guard, Lookup};
+use crate::egress::{Guard, Lookup};
 
 /// How long a server has to begin its answer.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
@@ -28,10 +28,8 @@ pub struct StreamAnswer {
 }
 
 impl StreamClient {
-    /// # Errors
-    /// Returns an error if no HTTP client can be made, for example on a machine without any certificates.
-    pub fn new(guard: Guard, lookup: Lookup) -> Result<Self, String> {
-        Getter::new(guard, lookup).map(|getter| Self { getter }).map_err(|error| error.to_string())
+    pub fn new(guard: Guard, lookup: Lookup) -> Self {
+        Self { getter: Getter::new(guard, lookup) }
     }
 
     /// Sends a document, and returns the answer, whatever its status is.
@@ -95,14 +93,11 @@ impl StreamClient {
     /// # Errors
     /// Returns an error if it may not be reached.
     pub fn check(&self, url: &Url) -> Result<(), FetchError> {
-        self.client(url).map(drop)
+        Ok(self.getter.guard.check(url).map(drop)?)
     }
 
     fn client(&self, url: &Url) -> Result<&reqwest::Client, FetchError> {
-        Ok(match self.getter.guard.check(url)? {
-            DialTarget::Public => &self.getter.public,
-            DialTarget::Allowed => &self.getter.allowed,
-        })
+        self.getter.client(self.getter.guard.check(url)?)
     }
 }
 

@@ -98,7 +98,7 @@ impl Server {
     fn address(&self, url: &str, headers: &[(String, String)]) -> Result<RemoteAddress, String> {
         let url = address::check_address(url)?;
         let own_host = self.own_host(&url)?;
-        let client = Arc::new(self.reaching(own_host.into_iter().collect())?);
+        let client = Arc::new(self.reaching(own_host.into_iter().collect()));
         client.check(&url).map_err(|why| why.to_string())?;
         let headers = self.expanded(headers)?;
         let headers = headers.into_iter().map(|(name, value)| (name, SecretString::from(value))).collect();
@@ -128,11 +128,11 @@ impl Server {
         if self.own_host(url)?.is_some() {
             hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(str::to_owned));
         }
-        let http = Arc::new(self.reaching(hosts)?);
+        let http = Arc::new(self.reaching(hosts));
         Ok(Some(Authorization { sign_in: sign_in.clone(), http }))
     }
 
-    fn reaching(&self, mut hosts: Vec<String>) -> Result<StreamClient, String> {
+    fn reaching(&self, mut hosts: Vec<String>) -> StreamClient {
         hosts.extend(self.shared.allow_hosts.iter().cloned());
         StreamClient::new(Guard::new(&hosts).but_not(Some(self.shared.own_port)), system_lookup())
     }

@@ -174,7 +174,7 @@ fn advice(error: &ApiError) -> &'static str {
         ApiError::Key => "Tell the user that the key of the search engine is refused.",
         ApiError::Configuration(_) => "Tell the user.",
         ApiError::TooMany => "Wait before you search again, or go on without.",
-        ApiError::Status(_) | ApiError::Answer | ApiError::Timeout(_) | ApiError::Fetch(_) | ApiError::Client(_) => {
+        ApiError::Status(_) | ApiError::Answer | ApiError::Timeout(_) | ApiError::Fetch(_) => {
             "Go on without, or read a page that you know with fetch_url."
         }
     }
