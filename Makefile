@@ -73,7 +73,9 @@ test-build: frontend/dist/index.html
 
 # The browser tests drive the binary that cargo test built for its own. The other tests wait for a third of their time, so there
 # are three of them for two cores.
-test-rust: frontend/dist/index.html embedder embedder-use ## Tests of the server, and of the web UI in a real browser
+test-rust: frontend/dist/index.html ## Tests of the server, and of the web UI in a real browser
+	@$(MAKE) --no-print-directory embedder
+	@$(MAKE) --no-print-directory embedder-use
 	@scripts/install-tools.sh browser
 	@scripts/install-tools.sh disk
 	@scripts/install-tools.sh sandbox
