@@ -49,7 +49,7 @@ embedder-use: ## Get the weights of a smaller embedding model that finds less, U
 test: ## Install what the tests need and run all of them
 	@$(MAKE) --no-print-directory --output-sync=target -j2 test-frontend test-build
 	@scripts/install-tools.sh model
-	@$(MAKE) --no-print-directory --output-sync=line -j2 test-rust test-model-build
+	@$(MAKE) --no-print-directory -j2 test-rust test-model-build
 	@$(MAKE) --no-print-directory test-model
 
 fmt: ## Format all code
@@ -89,9 +89,11 @@ test-rust: frontend/dist/index.html ## Tests of the server, and of the web UI in
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run e2e
 	cd frontend && MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run budgets
 
+test-model-build: LOG = $(TARGET)/test-model-build.log
 test-model-build:
-	nice -n 19 sh crates/llm/cargo.sh build --release --locked -p miniclaw-llm
-	nice -n 19 sh crates/llm/cargo.sh test --release --locked -p miniclaw-llm --no-run
+	@mkdir -p $(TARGET)
+	@for step in build "test --no-run"; do \
+	  nice -n 19 sh crates/llm/cargo.sh $$step --release --locked -p miniclaw-llm >$(LOG) 2>&1 || { cat $(LOG); exit 1; }; done
 
 test-model: model ## Tests of the embedded model, with the real weights
 	sh crates/llm/cargo.sh test --release --locked -p miniclaw-llm

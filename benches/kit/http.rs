@@ -60,7 +60,7 @@ impl Connection {
     }
 
     /// Sends every further request as the page does, with the secret that it has.
-    pub async fn as_page(mut self) -> io::Result<Self> {
+    pub async fn into_page(mut self) -> io::Result<Self> {
         let page = String::from_utf8(self.get("/").await?.body).map_err(Error::other)?;
         let secret = page.split_once("name=\"miniclaw-secret\" content=\"").and_then(|(_, rest)| rest.split_once('"'));
         let (secret, _) = secret.ok_or_else(|| Error::other("the page has no secret"))?;

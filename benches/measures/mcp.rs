@@ -34,7 +34,7 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
 async fn calls(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let home = Home::new(bench, "mcp-call", fast_model(1).await?)?;
     let server = Server::start(&home.folder)?;
-    let mut page = server.connect().await?.as_page().await?;
+    let mut page = server.connect().await?.into_page().await?;
     confirm(&mut page, "echo", entry(1)).await?;
     let mut direct = Program::of(Command::new("/usr/bin/python3").args(["-c", SERVER, "1"]))?;
     let (mut ours, mut base) = (Samples::default(), Samples::default());
@@ -71,8 +71,8 @@ async fn starts(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let plain = Home::new(bench, "mcp-plain", fast_model(1).await?)?;
     let fenced_server = Server::start(&fenced.folder)?;
     let plain_server = Server::start_without_sandbox(&plain.folder)?;
-    let mut fenced_page = fenced_server.connect().await?.as_page().await?;
-    let mut plain_page = plain_server.connect().await?.as_page().await?;
+    let mut fenced_page = fenced_server.connect().await?.into_page().await?;
+    let mut plain_page = plain_server.connect().await?.into_page().await?;
     confirm(&mut fenced_page, "echo", entry(1)).await?;
     confirm(&mut plain_page, "echo", entry(1)).await?;
     let (mut in_fence, mut without) = (Samples::default(), Samples::default());
@@ -102,7 +102,7 @@ async fn idle(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let none = Home::new(bench, "mcp-none", fast_model(1).await?)?;
     let ten = Home::new(bench, "mcp-ten", fast_model(1).await?)?;
     let server = Server::start(&ten.folder)?;
-    let mut page = server.connect().await?.as_page().await?;
+    let mut page = server.connect().await?.into_page().await?;
     for number in 0..IDLE_SERVERS {
         confirm(&mut page, &format!("idle{number}"), entry(5)).await?;
     }
@@ -138,7 +138,7 @@ async fn find_tools(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let replies: Vec<Value> = (0..n).flat_map(turn).collect();
     let home = Home::new(bench, "mcp-find", model(json!(replies)).await?)?;
     let server = Server::start(&home.folder)?;
-    let mut page = server.connect().await?.as_page().await?;
+    let mut page = server.connect().await?.into_page().await?;
     let listed = confirm(&mut page, "many", entry(TOOLS)).await?;
     let tools = listed["tools"].as_array().ok_or_else(|| Error::other("no tools"))?;
     let seen: Vec<Value> =

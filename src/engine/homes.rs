@@ -22,7 +22,7 @@ pub enum Homes {
         server: Home,
         people: PathBuf,
         /// Set if the homes are in a database.
-        kept: Option<KeptHomes>,
+        kept: Option<Box<KeptHomes>>,
     },
 }
 

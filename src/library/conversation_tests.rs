@@ -59,7 +59,7 @@ fn found(library: &Arc<Library>, text: &str) -> Vec<(String, String)> {
 }
 
 fn message(id: &str, text: &str) -> Value {
-    let role = if id.len() % 2 == 0 { "user" } else { "assistant" };
+    let role = if id.len().is_multiple_of(2) { "user" } else { "assistant" };
     json!({"role": role, "id": id, "content": text, "created_at": 1_683_554_160.0})
 }
 

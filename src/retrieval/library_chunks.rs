@@ -74,6 +74,9 @@ pub fn chunk_of(row: &FetchedRow) -> tantivy::Result<StoredChunk> {
     super::fetched::stored_chunk(row)
 }
 
+/// The number of a term, and how many chunks contain it.
+type TermFrequency = (i64, i64);
+
 /// What a question asks a library in a database for.
 pub struct WordQuery {
     terms: Vec<(i64, TermMatches)>,
@@ -154,8 +157,8 @@ impl WordQuery {
     }
 
     /// Returns the terms of which few chunks contain one, and the others; the rarest first.
-    fn by_frequency(&self) -> (Vec<(i64, i64)>, Vec<(i64, i64)>) {
-        let mut terms: Vec<(i64, i64)> =
+    fn by_frequency(&self) -> (Vec<TermFrequency>, Vec<TermFrequency>) {
+        let mut terms: Vec<TermFrequency> =
             self.terms.iter().map(|(number, matches)| (*number, i64::from(matches.document_frequency))).collect();
         terms.sort_unstable_by_key(|&(number, frequency)| (frequency, number));
         let mut sum = 0;

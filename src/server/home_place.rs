@@ -100,7 +100,7 @@ impl OpenedPlace {
                 if let Err(error) = home.close_to_strangers() {
                     tracing::warn!(%error, "other users of this machine can enter the home");
                 }
-                Homes::Each { people: home.people_folder()?, server: home.clone(), kept: self.kept() }
+                Homes::Each { people: home.people_folder()?, server: home.clone(), kept: self.kept().map(Box::new) }
             }
             Self::Home(home) | Self::Database(home, ..) => Homes::Single(home.clone()),
         })

@@ -28,7 +28,7 @@ impl Payload {
         if body.is_end_stream() {
             return Ok(Self::Kept(Bytes::new()));
         }
-        if !length.is_some_and(|length| length <= KEPT) {
+        if length.is_none_or(|length| length > KEPT) {
             return Ok(Self::Stream(Some(body)));
         }
         match timeout(BODY, to_bytes(body, KEPT as usize)).await {

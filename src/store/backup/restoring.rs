@@ -14,7 +14,7 @@ use super::making::people;
 use super::manifest::{
     BackupKind, Content, End, Entry, FORMAT, HEAD, Head, MANIFEST, MAX_HEAD, MAX_LINE, Part, Person, bytes,
 };
-use super::staging::{OwnerMap, Staging};
+use super::staging::{OwnerMap, Staging, WrittenFiles};
 use super::{BackupError, make_private, open};
 use crate::domain::account_fields::folded;
 use crate::domain::entry_path::escaped;
@@ -199,7 +199,7 @@ struct Restoring {
     links: LinkUse,
     staging: Staging,
     /// The length and the SHA-256 of the files that are written so far.
-    written: BTreeMap<(Part, Vec<u8>), (u64, String)>,
+    written: WrittenFiles,
     count: u64,
 }
 

@@ -36,6 +36,9 @@ pub(in crate::store) fn is_being_restored(home: &Path) -> bool {
     home.join(FOLDER).symlink_metadata().is_ok()
 }
 
+/// The size and SHA-256 of each file that was written, by its place in the home.
+pub(super) type WrittenFiles = BTreeMap<(Part, Vec<u8>), (u64, String)>;
+
 /// Which users of the system files get that belonged to others. Only root gives files away; all others belong to whoever
 /// restores.
 #[derive(Debug, Default)]
@@ -152,7 +155,7 @@ impl Staging {
     /// Makes what was written the home that the manifest describes.
     pub fn assemble(
         &mut self,
-        (manifest, written): (&[Entry], &BTreeMap<(Part, Vec<u8>), (u64, String)>),
+        (manifest, written): (&[Entry], &WrittenFiles),
         owners: &OwnerMap,
     ) -> Result<(), BackupError> {
         let mut wanted: BTreeMap<Vec<u8>, &Entry> = BTreeMap::new();
@@ -218,11 +221,7 @@ impl Staging {
     }
 
     /// Removes what had gone, or was replaced, by the moment of the backup.
-    fn remove_gone(
-        &mut self,
-        wanted: &BTreeMap<Vec<u8>, &Entry>,
-        written: &BTreeMap<(Part, Vec<u8>), (u64, String)>,
-    ) -> Result<(), BackupError> {
+    fn remove_gone(&mut self, wanted: &BTreeMap<Vec<u8>, &Entry>, written: &WrittenFiles) -> Result<(), BackupError> {
         let stays = |part: Part, path: &[u8]| match wanted.get(path).map(|entry| &entry.content) {
             Some(Content::File { part: of, .. }) => *of == part,
             _ => false,

@@ -171,10 +171,8 @@ impl HomeLink {
         self.database.connections.counters().written(&written, since.elapsed());
         match &written {
             Err(DatabaseError::Fenced) => self.lost.cancel(),
-            Err(error @ DatabaseError::WentBack) => {
-                if !self.went_back.swap(true, Ordering::SeqCst) {
-                    tracing::error!("{error}");
-                }
+            Err(error @ DatabaseError::WentBack) if !self.went_back.swap(true, Ordering::SeqCst) => {
+                tracing::error!("{error}");
             }
             _ => {}
         }
