@@ -62,7 +62,7 @@ impl Embedder for WordVectors {
 }
 
 fn vector(text: &str) -> Vec<f32> {
-    let mut sums = vec![0.01f32; DIMENSION];
+    let mut sums = [0.01f32; DIMENSION];
     for word in text.split_whitespace() {
         let mut random = Rng(word.bytes().fold(7, |hash, byte| (hash * 31 + u64::from(byte)) % 1_000_003));
         sums.iter_mut().for_each(|sum| *sum += (random.below(2001) as f32 - 1000.0) / 1000.0);
