@@ -1,8 +1,9 @@
 import { beforeEach, expect, it } from 'vitest'
+import { openBuffer } from '@/features/editor/buffer'
 import { useTabs } from '@/features/editor/tabs'
 import { deleteFolder, renameFolder } from '@/features/inspector/folders'
 import { FileRef } from '@/lib/roots'
-import { useBuffers } from '@/stores/buffers'
+import { bufferOf, dispatchBuffer, putFile, useBuffers } from '@/stores/buffers'
 import { useUi } from '@/stores/ui'
 import { serve } from '../fetch'
 
@@ -23,4 +24,15 @@ it('a tab that is not loaded follows its folder', async () => {
 it('a tab that is not loaded goes with its folder', async () => {
   await deleteFolder(at('docs'))
   expect(useTabs.getState().tabs.map(({ path }) => path)).toEqual(['docs2/b.md'])
+})
+
+it('an open file is whole at its new place, although its old one was gone before the answer', async () => {
+  const file = at('docs/a.md')
+  putFile(file, { phase: 'open', buffer: openBuffer(file, 'A', 'e1', 1) })
+  serve(() => {
+    dispatchBuffer(file, { type: 'disk_deleted' })
+    return [200, { code: 0, data: null }]
+  })
+  expect(await renameFolder(at('docs'), at('texts'))).toBe(null)
+  expect(bufferOf(at('texts/a.md'))).toMatchObject({ state: { kind: 'clean' }, base: { etag: 'e1' } })
 })

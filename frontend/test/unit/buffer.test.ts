@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { advanceBuffer, type Buffer, type BufferEvent, openBuffer } from '@/features/editor/buffer'
+import {
+  advanceBuffer,
+  type Buffer,
+  type BufferEvent,
+  movedBuffer,
+  openBuffer,
+} from '@/features/editor/buffer'
 import { smallestChange } from '@/features/editor/replace'
 import { file } from '../file'
 
@@ -25,6 +31,20 @@ describe('an open file', () => {
   })
   it('does not mistake its own version for a change', () => {
     expect(run(edited, { type: 'disk_changed', etag: '"e1"', by: 'editor' }).state.kind).toBe('dirty')
+  })
+  it('is not deleted at its new place if it seemed deleted at its old one', () => {
+    const to = file('memory/ME.md')
+    const [gone, unsaved] = [run({ type: 'disk_deleted' }), run(edited, { type: 'disk_deleted' })]
+    expect(movedBuffer(gone, to, 'e1')).toMatchObject({
+      file: to,
+      state: { kind: 'clean' },
+      base: { etag: 'e1' },
+    })
+    const moved = movedBuffer(unsaved, to, 'e1')
+    expect([moved.state.kind, moved.text]).toEqual(['dirty', 'two'])
+    expect(advanceBuffer(moved, { type: 'disk_changed', etag: 'e1', by: 'disk' }).state.kind).toBe('dirty')
+    // Whether it is there at all is not known.
+    expect(movedBuffer(gone, to, '').state.kind).toBe('deleted')
   })
   it('stays in conflict while typing goes on', () => {
     expect(run(edited, changed, { type: 'edited', text: 'more' }).state.kind).toBe('conflict')

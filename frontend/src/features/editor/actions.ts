@@ -9,7 +9,7 @@ import { bufferOf, dispatchBuffer, dropFile, openFileOf, putFile, useBuffers } f
 import { toast } from '@/stores/toasts'
 import { openFile, useUi } from '@/stores/ui'
 import { cancelAutosave, isAutosaved, scheduleAutosave } from './autosave'
-import { isDirty, openBuffer, type Writer } from './buffer'
+import { isDirty, movedBuffer, openBuffer, type Writer } from './buffer'
 import { faultIn } from './fault'
 
 const isGone = (error: unknown): boolean => hasCode(error, 'not_found')
@@ -196,11 +196,10 @@ const versionOf = async (file: FileRef): Promise<string> => {
   return known ? known : (await readFile(`${file}`)).etag
 }
 
-/** Follows a file to its new place, also if it has unsaved edits. */
+/** Follows a file to its new place, also if it has unsaved edits. `etag` is its version. */
 export function follow(file: FileRef, to: FileRef, etag?: string): void {
   const buffer = bufferOf(file)
-  const base = buffer && { ...buffer.base, etag: etag ?? buffer.base.etag }
-  if (base) putFile(to, { phase: 'open', buffer: { ...buffer, file: to, base } })
+  if (buffer) putFile(to, { phase: 'open', buffer: movedBuffer(buffer, to, etag ?? buffer.base.etag) })
   const wasOpen = useUi.getState().file === file
   endComparison(file)
   dropFile(file)

@@ -66,6 +66,16 @@ function unsettled(buffer: Buffer): BufferState {
   return buffer.base.etag === '' ? { kind: 'deleted' } : settled(buffer)
 }
 
+/**
+ * The buffer of a file that was moved; `etag` is its version there. A notice that it is gone from its old place may have
+ * come before the answer that it was moved.
+ */
+export function movedBuffer(buffer: Buffer, to: FileRef, etag: string): Buffer {
+  const next = { ...buffer, file: to, base: { ...buffer.base, etag } }
+  const isBack = buffer.state.kind === 'deleted' && etag !== ''
+  return isBack ? { ...next, state: settled(next) } : next
+}
+
 /** Whether the text it is compared with is the disk's version, and not an earlier one. */
 export const isOfDisk = (buffer: Buffer, other: string): boolean =>
   buffer.state.kind === 'conflict' || buffer.base.content === other

@@ -32,10 +32,13 @@ function shownBelow(folder: FileRef): Set<FileRef> {
 /** Open files move along, with their unsaved edits. */
 export async function renameFolder(from: FileRef, to: FileRef): Promise<string | null> {
   if (from === to) return null
+  const versions = new Map(openBelow(`${from}`).map(file => [file, bufferOf(file)?.base.etag]))
   try {
     await api.renameFolder(from, to)
-    for (const file of shownBelow(from))
-      follow(file, FileRef.of(to.root, `${to.path}${file.path.slice(from.path.length)}`))
+    for (const file of shownBelow(from)) {
+      const moved = FileRef.of(to.root, `${to.path}${file.path.slice(from.path.length)}`)
+      follow(file, moved, versions.get(file))
+    }
     refreshFiles(from, to)
     setFold(foldId(`${to}`), true)
     void askAboutLinks(from, to)
