@@ -53,3 +53,51 @@ impl Looks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::postgres::FileRow;
+    use crate::store::replica::scan::{Scope, look_only};
+    use cap_std::ambient_authority;
+
+    /// Returns what the copy has, once its files are old enough for their looks to count.
+    fn settled(copy: &Dir) -> Manifest {
+        loop {
+            let mut manifest = Manifest::default();
+            let batch = look_only(&manifest, copy, Scope::All).unwrap();
+            manifest.stored(batch);
+            if manifest.seen().next().is_some() {
+                return manifest;
+            }
+        }
+    }
+
+    #[test]
+    fn noted_files_are_not_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("knowledge/a.md");
+        for name in ["knowledge", STORAGE] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        std::fs::write(&path, "one").unwrap();
+        let copy = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
+        let manifest = settled(&copy);
+        let rows: Vec<FileRow> = manifest.rows().cloned().collect();
+        let commit = Some(Uuid::from_u128(1));
+        Looks::of(&manifest, commit).note(&copy).unwrap();
+        let look = |commit| {
+            let mut manifest = Manifest::of(rows.clone());
+            if let Some(looks) = Looks::read(&copy, commit) {
+                looks.put_in(&mut manifest);
+            }
+            look_only(&manifest, &copy, Scope::All).unwrap()
+        };
+        assert_eq!(look(commit).seen.len(), 0, "it is as it was noted");
+        assert_eq!(look(None).seen.len(), 1, "the note is of another commit, so the file is read");
+        std::fs::write(&path, "two").unwrap();
+        assert_eq!(look(commit).commit.put.len(), 1, "it was changed since");
+        std::fs::write(folder.path().join(STORAGE).join(NAME), "{").unwrap();
+        assert!(Looks::read(&copy, commit).is_none());
+    }
+}
