@@ -328,7 +328,9 @@ impl Replica {
             let doing = || StoreError::io("writing the copy to the disk");
             let opened = home.root().open(".").map_err(doing())?;
             rustix::fs::syncfs(opened).map_err(|error| doing()(error.into()))?;
-            looks.note(home.root())?;
+            if let Err(error) = looks.note(home.root()) {
+                tracing::warn!(%error, "the files of the copy will be read when it is opened again");
+            }
             marker.set_on_disk();
             marker.set_given_up(stored_at);
             marker.write(home.root())
