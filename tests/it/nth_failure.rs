@@ -140,11 +140,13 @@ async fn sweep(error: i32, first: usize) {
         nth += step(3);
     }
     // The faults must have hit the relevant files, and some requests must have failed.
-    let of_all = ["/sessions/s.journal", "/sessions/.", "/workspace", "/storage/trusted", "/skills/tidy"];
-    // Of every third one, those of a skill, which are two, can all be among the others.
-    let hit = if step(3) == 1 { &of_all[..] } else { &of_all[..3] };
-    for place in hit {
-        assert!(failures.iter().any(|failed| failed.contains(place)), "{place}: {failures:#?}");
+    let all = ["/sessions/s.journal", "/sessions/.", "/workspace", "/storage/trusted", "/skills/tidy"];
+    // Every third one hits one of the five operations that save a file, but not always one of the two on the new file, and
+    // not always one of the few of a skill.
+    let some = ["/sessions/s.journal", "/sessions", "/workspace"];
+    for place in if step(3) == 1 { &all[..] } else { &some[..] } {
+        let is_hit = |failed: &String| failed.ends_with(place) || (*place != "/sessions" && failed.contains(place));
+        assert!(failures.iter().any(is_hit), "{place}: {failures:#?}");
     }
     println!("{} operations failed, {refused} asks were refused", failures.len());
     assert!(refused * step(3) > 10 && failures.len() * step(3) > 40, "{refused} of {}", failures.len());
