@@ -31,6 +31,8 @@ use crate::api::connections;
 use crate::api::security::client::Peer;
 use crate::domain::HomeId;
 
+/// How long a client may be silent on a WebSocket whose frames are passed on.
+const PATIENCE_WITH_CLIENTS: Duration = Duration::from_millis(500);
 pub(super) const SECRET: &str = "the secret of the cluster, forty letters";
 
 /// What a test lets a server know of the owner.
@@ -118,7 +120,8 @@ impl Server {
             .route("/v1/lost", any(lost))
             .route("/ws", get(socket))
             .with_state(door)
-            .layer(from_fn_with_state(forwarder, guard));
+            .layer(from_fn_with_state(forwarder.clone(), guard))
+            .route("/greeted", get(greeted).with_state(forwarder));
         tokio::spawn(connections::serve(listener, routes, None, stopping.clone()));
         Self { address, known, events, arrived, stopping }
     }
@@ -218,6 +221,21 @@ async fn socket(upgrade: WebSocketUpgrade) -> Response<Body> {
         while let Some(Ok(message)) = socket.recv().await {
             let _ = socket.send(message).await;
         }
+    })
+}
+
+/// Makes a WebSocket of the connection, and passes its frames and a greeting to the owner's, as for a client that says who it is in
+/// its first frame.
+async fn greeted(
+    State(forwarder): State<Arc<Forwarder>>,
+    upgrade: WebSocketUpgrade,
+    mut request: Request,
+) -> Response<Body> {
+    *request.uri_mut() = "/ws".parse().unwrap();
+    upgrade.on_upgrade(async move |socket| {
+        let owner =
+            forwarder.open_socket(&HomeId::Server, request).await.ok().flatten().expect("another server has it");
+        owner.pass_frames(socket, Some("Hello".to_owned()), PATIENCE_WITH_CLIENTS).await;
     })
 }
 

@@ -119,6 +119,19 @@ async fn websocket_passes_through_in_both_directions() {
 }
 
 #[tokio::test]
+async fn silent_client_of_a_passed_websocket_is_left() {
+    let (first, _owner) = cluster().await;
+    let connection = TcpStream::connect(first.address).await.unwrap();
+    let (mut socket, _) =
+        tokio_tungstenite::client_async(format!("ws://{}/greeted", first.address), connection).await.unwrap();
+    assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("Hello"), "the greeting came back");
+    socket.send(Message::text("More")).await.unwrap();
+    assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("More"));
+    let ended = tokio::time::timeout(Duration::from_secs(20), socket.next()).await.expect("the connection ends");
+    assert!(!matches!(ended, Some(Ok(_))), "{ended:?}");
+}
+
+#[tokio::test]
 async fn lost_home_cuts_streams_off() {
     let (first, owner) = cluster().await;
     let lost = CancellationToken::new();
