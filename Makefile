@@ -197,10 +197,11 @@ cluster-bench: build ## Measure homes in PostgreSQL and several servers on them,
 everyday: frontend/dist/index.html ## Do fifty-one everyday works, count the questions that a person is asked, and take each work back
 	MINICLAW_EVERYDAY=1 cargo test --locked --test it -- --nocapture everyday
 
-thorough: frontend/dist/index.html ## Try every case of the tests that usually try a sample: cut journals, failing file operations, hostile repositories, fifty people, and all browser tests in all looks
+thorough: frontend/dist/index.html model ## Try every case of the tests that usually try a sample: cut journals, failing file operations, hostile repositories, fifty people, questions to the embedded model, and all browser tests in all looks
 	MINICLAW_THOROUGH=1 cargo test --locked --test it -- --nocapture facts_before_a_cut_are_kept flipped_bit_costs_only_later_facts \
 	  each_operation_fails_once hostile_repository many_people_at_once_see_nothing_of_each_other
 	@scripts/install-tools.sh browser
+	MINICLAW_THOROUGH=1 MINICLAW_TEST_MODEL="$(WEIGHTS)" sh crates/llm/cargo.sh test --release --locked -p miniclaw-llm --test model router
 	cd frontend && MINICLAW_THOROUGH=1 MINICLAW_BIN="$(abspath $(TARGET))/debug/miniclaw" npm run e2e
 
 MINUTES ?= 10
