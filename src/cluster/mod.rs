@@ -6,7 +6,7 @@
 mod membership;
 mod probe;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,6 +49,8 @@ pub struct Cluster {
     /// The same, for the accounts, which must not wait for anything else.
     account_rows: tokio::sync::Mutex<Option<Connected>>,
     owners: Mutex<HashMap<HomeId, KnownOwner>>,
+    /// Homes whose owners are waited for: whoever looks next looks for all of them.
+    wanted: Mutex<HashSet<HomeId>>,
     /// The number of servers that live, as this one saw last.
     living: AtomicUsize,
     /// Homes whose copies could not be made here, and when that was.
@@ -110,6 +112,7 @@ impl Cluster {
             rows: tokio::sync::Mutex::default(),
             account_rows: tokio::sync::Mutex::default(),
             owners: Mutex::default(),
+            wanted: Mutex::default(),
             living: AtomicUsize::new(0),
             unopened: Mutex::default(),
             looking: tokio::sync::Mutex::default(),
@@ -178,9 +181,10 @@ impl Cluster {
     /// # Errors
     /// Returns an error if the database does not answer.
     pub async fn look_up_owner(&self, home: &HomeId) -> Result<Option<OtherOwner>, DatabaseError> {
-        let (id, asked_at) = (home.uuid(), Instant::now());
+        let asked_at = Instant::now();
+        self.wanted().insert(home.clone());
         let _one_at_a_time = self.looking.lock().await;
-        // Whoever waited has the answer of the one before.
+        // Whoever waited mostly has the answer of the one before.
         if let Some(known) = self.known_since(home, asked_at) {
             return Ok(known);
         }
@@ -188,9 +192,20 @@ impl Cluster {
             let reason = "this server has lost the database".to_owned();
             return Err(DatabaseError::Interrupted { reason });
         }
+        let mut wanted = std::mem::take(&mut *self.wanted());
+        wanted.remove(home);
+        let homes: Vec<HomeId> = std::iter::once(home.clone()).chain(wanted).take(OWNERS_AT_ONCE).collect();
+        let mut owners = self.look_up(&homes).await?;
+        Ok(owners.swap_remove(0))
+    }
+
+    /// Returns the other servers that own these homes, in their order.
+    async fn look_up(&self, homes: &[HomeId]) -> Result<Vec<Option<OtherOwner>>, DatabaseError> {
+        let ids: Vec<Uuid> = homes.iter().map(HomeId::uuid).collect();
         let since = Instant::now();
-        let row = self.with_rows(|rows| async move { rows.owner_of(id).await }.boxed()).await?;
-        Ok(self.note_owner(home, row, since))
+        let rows = self.with_rows(|rows| async move { rows.owners_of(&ids).await }.boxed()).await?;
+        let mut rows: HashMap<Uuid, HomeOwnerRow> = rows.into_iter().collect();
+        Ok(homes.iter().map(|home| self.note_owner(home, rows.remove(&home.uuid()), since)).collect())
     }
 
     /// Looks up again who owns the homes that others had, so that what passes through to those who have lost them ends.
@@ -204,13 +219,7 @@ impl Cluster {
             owners.keys().cloned().collect()
         };
         for some in known.chunks(OWNERS_AT_ONCE) {
-            let ids: Vec<Uuid> = some.iter().map(HomeId::uuid).collect();
-            let since = Instant::now();
-            let rows = self.with_rows(|rows| async move { rows.owners_of(&ids).await }.boxed()).await?;
-            let mut rows: HashMap<Uuid, HomeOwnerRow> = rows.into_iter().collect();
-            for home in some {
-                self.note_owner(home, rows.remove(&home.uuid()), since);
-            }
+            self.look_up(some).await?;
         }
         Ok(())
     }
@@ -233,6 +242,10 @@ impl Cluster {
 
     fn owners(&self) -> MutexGuard<'_, HashMap<HomeId, KnownOwner>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wanted(&self) -> MutexGuard<'_, HashSet<HomeId>> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn known(&self, home: &HomeId) -> Option<Option<OtherOwner>> {

@@ -76,6 +76,13 @@ async fn cluster_people_use_any_server_and_sign_out_of_all() {
         assert_eq!(server.get("/api/sessions").await.status(), 401);
         assert_eq!(login(server, "bob", "wrong password").await.status(), 401);
     }
+    // Whose homes they are is looked up together, and not mixed up.
+    let asked = servers.iter().flat_map(|server| [(server, &ada), (server, &bob)]).cycle().take(24);
+    let lists =
+        asked.map(async |(server, person)| (person.id == bob.id, get(server, person, "/api/sessions").await.ok()));
+    for (is_bob, list) in futures_util::future::join_all(lists).await {
+        assert_eq!(list["sessions"].as_array().unwrap().len(), usize::from(is_bob), "{list}");
+    }
     let token = ask(c, &bob, ("POST", "/api/auth/tokens"), json!({"name": "backup", "scope": "read"})).await.ok();
     let token = token["data"]["token"].as_str().unwrap().to_owned();
     for server in &servers {

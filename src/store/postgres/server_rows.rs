@@ -43,8 +43,6 @@ const DECLARE_CRASHED: &str = "UPDATE servers SET dead = true WHERE server_id = 
     interval '7 s' AND pg_postmaster_start_time() < clock_timestamp() - interval '10 s'";
 const LEAVE: &str = "UPDATE servers SET dead = true WHERE server_id = $1 AND NOT dead";
 const DECLARE_GONE: &str = "UPDATE servers SET dead = true WHERE server_id = ANY($1) AND NOT dead";
-const OWNER: &str = "SELECT h.owner, h.fence, s.address FROM homes h LEFT JOIN servers s ON s.server_id = h.owner AND NOT s.dead WHERE \
-    h.home_id = $1";
 const OWNERS: &str = "SELECT h.home_id, h.owner, h.fence, s.address FROM homes h JOIN servers s ON s.server_id = h.owner AND NOT s.dead \
     WHERE h.home_id = ANY($1)";
 const LIVING: &str = "SELECT count(*) FROM servers WHERE NOT dead AND alive_until > clock_timestamp()";
@@ -281,7 +279,7 @@ impl ClusterRows {
     /// Returns an error if the database cannot be used.
     pub async fn address_of_owner(address: &DatabaseAddress) -> Result<Option<String>, DatabaseError> {
         let rows = Self::connect(address, Uuid::nil()).await?;
-        Ok(rows.owner_of(HomeId::Server.uuid()).await?.map(|row| row.address))
+        Ok(rows.owners_of(&[HomeId::Server.uuid()]).await?.pop().map(|(_, row)| row.address))
     }
 
     /// Returns the number of servers that live.
@@ -294,21 +292,6 @@ impl ClusterRows {
             found.map_err(DatabaseError::doing("counting servers"))
         });
         Ok(usize::try_from(found.await?.get::<_, i64>(0)).unwrap_or_default())
-    }
-
-    /// Returns the living server that owns a home.
-    ///
-    /// # Errors
-    /// Returns an error if the database does not answer.
-    pub async fn owner_of(&self, home: Uuid) -> Result<Option<HomeOwnerRow>, DatabaseError> {
-        let found = limited(async {
-            let found = self.client.query_typed_opt(OWNER, &[(&home, Type::UUID)]).await;
-            found.map_err(DatabaseError::doing("looking for the owner of a home"))
-        });
-        Ok(found.await?.and_then(|row| {
-            let (server_id, address): (Option<Uuid>, Option<String>) = (row.get(0), row.get(2));
-            Some(HomeOwnerRow { server_id: server_id?, fence: row.get(1), address: address? })
-        }))
     }
 
     /// Returns homes with works under way that no other living server owns, at most `count`, without those that are open here.
