@@ -5,14 +5,15 @@ usage: fit-confidence.py RUNS
 
 RUNS is the folder that `miniclaw eval --kit DIR --runs RUNS` wrote: `SET.MODE.evidence.jsonl` holds the evidence for the
 first hits of each question. Right hits are told from the hits for questions of other sets in the same script (logistic
-regression; every set counts alike). Half of the questions are fitted; the floor is where 97.3 % of their right hits are, and
-the constant is shifted so that the confidence there is 0.5. The other half is printed as a check: share of the questions
-whose right hit is strong / share of the others that get a strong hit. The vectors of the mode `hybrid` are taken for those of
-Universal Sentence Encoder, those of the mode `rerank` for those of multilingual-e5-small.
+regression; every set counts alike). To find the floor, each half of the questions is judged by the coefficients of the other
+half: the floor is where 97.8 % of the right hits are, as the mean of the sets. The coefficients are those of all questions, and
+the constant is shifted so that the confidence at the floor is 0.5. Printed for each set, each half judged by the other: the
+share of the questions whose right hit is strong / the share of the others that get a strong hit. The vectors of the mode
+`hybrid` are taken for those of Universal Sentence Encoder, those of the mode `rerank` for those of multilingual-e5-small.
 """
 import glob, hashlib, json, math, os, sys
 
-KEPT = 0.973
+KEPT = 0.978
 FIRST = ["coverage", "weight", "missing_names", "chunks"]
 MODELS = {
     "WORDS": ("lexical", "Spaced", FIRST),
@@ -21,6 +22,8 @@ MODELS = {
     "CHARACTERS_AND_VECTORS": ("hybrid", "Unspaced", FIRST + ["nowhere", "best", "characters", "cosine"]),
     "WORDS_AND_E5": ("rerank", "Spaced", FIRST + ["nowhere", "cosine"]),
     "CHARACTERS_AND_E5": ("rerank", "Unspaced", FIRST + ["characters", "cosine"]),
+    "WORDS_AND_LATE": ("rerank", "Spaced", ["coverage", "weight", "chunks", "nowhere", "late"]),
+    "WORDS_E5_AND_LATE": ("rerank", "Spaced", ["coverage", "weight", "chunks", "nowhere", "cosine", "late"]),
 }
 RIDGE = 1e-3
 
@@ -36,6 +39,7 @@ def features(hit, names):
         "characters": float(evidence["characters"]),
         "chunks": math.log(max(10, evidence["chunks"])),
         "cosine": hit["cosine"],
+        "late": hit["late"],
     }
     return [value[name] for name in names]
 
@@ -52,11 +56,12 @@ def questions(runs, mode, script, names):
             if asked["script"] != script or asked["kind"] not in ("Answerable", "Foreign"):
                 continue
             hits = [hit for hit in asked["hits"] if hit["right"] or not right]
-            has_vectors = any(hit["cosine"] is not None for hit in asked["hits"])
-            if (right and not hits) or ("cosine" in names and not has_vectors):
+            needed = [name for name in ("cosine", "late") if name in names]
+            has_all = lambda hit: all(hit[name] is not None for name in needed)
+            if (right and not hits) or not any(map(has_all, asked["hits"])):
                 continue
             half = int(hashlib.md5((asked["id"] + asked["query"]).encode()).hexdigest(), 16) % 2
-            usable = [hit for hit in hits if not ("cosine" in names and hit["cosine"] is None)]
+            usable = list(filter(has_all, hits))
             yield name, half, right, [features(hit, names) for hit in usable]
 
 
@@ -103,6 +108,21 @@ def fitted(asked, size):
     return coefficients, found[-1] - sum(c * m for c, m in zip(coefficients, mean))
 
 
+def mean(values):
+    return sum(values) / max(1, len(values))
+
+
+def best(hits, fit):
+    """Returns the log-odds of the best hit."""
+    coefficients, constant = fit
+    return max((constant + sum(c * x for c, x in zip(coefficients, hit)) for hit in hits), default=-60.0)
+
+
+def strong(scores, name, floor):
+    """Returns which share of the right and of the other questions of a set have a strong hit."""
+    return [mean([score >= floor for of, is_right, score in scores if (of, is_right) == (name, right)]) for right in (True, False)]
+
+
 def main():
     runs = sys.argv[1]
     for model, (mode, script, names) in MODELS.items():
@@ -112,30 +132,21 @@ def main():
         if not asked:
             print(f"{model}: no questions")
             continue
-        coefficients, constant = fitted([row for row in asked if row[1] == 0], len(names))
-        score = lambda hits: max((constant + sum(c * x for c, x in zip(coefficients, hit)) for hit in hits), default=-60.0)
-        scores = [(name, half, right, score(hits)) for name, half, right, hits in asked]
-        mean = lambda values: sum(values) / max(1, len(values))
-
-        def strong(half, floor):
-            for name in sorted(both):
-                of_set = [row for row in scores if row[0] == name and row[1] == half]
-                kept, others = ([row[3] >= floor for row in of_set if row[2] == right] for right in (True, False))
-                yield name, mean(kept), mean(others)
-
+        by_half = [fitted([row for row in asked if row[1] != half], len(names)) for half in (0, 1)]
+        scores = [(name, right, best(hits, by_half[half])) for name, half, right, hits in asked]
+        sets = lambda floor: [(name, strong(scores, name, floor)) for name in sorted(both)]
         low, high = -60.0, 60.0
         for _ in range(60):
             floor = (low + high) / 2
-            if mean([kept for _, kept, _ in strong(0, floor)]) >= KEPT:
+            if mean([kept for _, (kept, _) in sets(floor)]) >= KEPT:
                 low = floor
             else:
                 high = floor
+        coefficients, constant = fitted(asked, len(names))
         printed = ", ".join(f"{name}: {value:.3f}" for name, value in zip(names, coefficients))
         print(f"{model}: {printed}, constant: {constant - low:.3f}")
-        for half in (0, 1):
-            sets = list(strong(half, low))
-            figures = " ".join(f"{name} {kept:.3f}/{others:.3f}" for name, kept, others in sets)
-            print(f"  {'checked' if half else 'fitted'}: {figures} mean {mean([s[1] for s in sets]):.3f}/{mean([s[2] for s in sets]):.3f}")
+        figures = " ".join(f"{name} {kept:.3f}/{others:.3f}" for name, (kept, others) in sets(low))
+        print(f"  {figures} mean {mean([kept for _, (kept, _) in sets(low)]):.3f}/{mean([o for _, (_, o) in sets(low)]):.3f}")
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 //!
 //! The fused score orders the passages of one search, so the best one always has a high score, whether it answers or not. The
 //! confidence is a logistic function of the [`Evidence`], with coefficients for questions in scripts with and without spaces,
-//! and for searches with and without vectors. `eval/fit-confidence.py` fits them on half of the questions of an evaluation kit,
-//! between right passages and the best passages for questions of other sets; docs/retrieval.md has the figures of the other half.
-//! What a cosine means depends on the model: the [`CosineScale`].
+//! and for searches with and without vectors and late interaction. `eval/fit-confidence.py` fits them on half of the questions of
+//! an evaluation kit, between right passages and the best passages for questions of other sets; docs/retrieval.md has the figures
+//! of the other half. What a cosine means depends on the model: the [`CosineScale`].
 
 use super::analyse::{Analyser, QueryTerm, WritingSystem, is_letter};
-use super::cosine_scale::{CHARACTERS, CosineScale, Nearness, SATURATED, WORDS, logistic};
+use super::cosine_scale::{CHARACTERS, CosineScale, Nearness, SATURATED, WORDS, WORDS_AND_LATE, logistic};
 use super::lexical::{TermMatches, idf};
 use crate::domain::knowledge::Evidence;
 
@@ -45,6 +45,17 @@ pub(super) struct AssessedIndex {
     /// Number of chunks.
     pub chunks: usize,
     pub scale: CosineScale,
+}
+
+/// What is known of a passage besides its words.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Meaning {
+    /// Absent if it has no vector, or the question has none.
+    pub nearness: Option<Nearness>,
+    /// Score of late interaction, if it was used.
+    pub late: Option<f64>,
+    /// Whether it is in another script than the question.
+    pub is_foreign: bool,
 }
 
 impl Assessment {
@@ -91,16 +102,18 @@ impl Assessment {
         }
     }
 
-    /// Returns how likely a passage answers the question. `is_foreign` says that it is in another script.
-    pub fn confidence(&self, evidence: &Evidence, nearness: Option<Nearness>, is_foreign: bool) -> f64 {
-        let AssessedIndex { chunks, scale } = self.index;
+    /// Returns how likely a passage answers the question.
+    pub fn confidence(&self, evidence: &Evidence, meaning: Meaning) -> f64 {
+        let (AssessedIndex { chunks, scale }, Meaning { nearness, late, is_foreign }) = (self.index, meaning);
         let cosine = nearness.and_then(|nearness| scale.scaled(nearness, chunks));
-        let coefficients = match (self.script, cosine.filter(|_| !is_foreign)) {
-            (script, Some(_)) => scale.coefficients(script),
+        let (near, late) = if is_foreign { (None, None) } else { (cosine, late) };
+        let coefficients = match (self.script, near) {
+            (script, Some(_)) => scale.coefficients(script, late.is_some()),
             (WritingSystem::Unspaced, None) => &CHARACTERS,
+            (_, None) if late.is_some() => &WORDS_AND_LATE,
             (_, None) => &WORDS,
         };
-        let words = coefficients.log_odds(evidence, cosine.unwrap_or_default());
+        let words = coefficients.log_odds(evidence, near.unwrap_or_default(), late.unwrap_or_default());
         let words = logistic(words + leniency(chunks, self.script));
         let alone = cosine.map_or(0.0, |cosine| scale.bounds().confidence(cosine, self.script, (chunks, is_foreign)));
         words.max(alone)
@@ -164,8 +177,12 @@ mod tests {
         )
     }
 
-    fn near(cosine: f64) -> Option<Nearness> {
-        Some(Nearness { cosine, mean: 0.0, raised: 0.0 })
+    fn near(cosine: f64) -> Meaning {
+        of_model(cosine, 0.0)
+    }
+
+    fn of_model(cosine: f64, mean: f64) -> Meaning {
+        Meaning { nearness: Some(Nearness { cosine, mean, raised: 0.0 }), ..Meaning::default() }
     }
 
     #[test]
@@ -181,9 +198,9 @@ mod tests {
     fn passage_with_nothing_of_the_question_is_weak() {
         for question in ["Who keeps penguins?", "谁养企鹅？"] {
             let assessment = assessment(question, 600);
-            for cosine in [None, near(0.1)] {
-                let confidence = assessment.confidence(&NOTHING, cosine, false);
-                assert!(confidence < 0.1, "{question} {cosine:?}: {confidence}");
+            for meaning in [Meaning::default(), near(0.1)] {
+                let confidence = assessment.confidence(&NOTHING, meaning);
+                assert!(confidence < 0.1, "{question} {meaning:?}: {confidence}");
             }
         }
     }
@@ -192,11 +209,12 @@ mod tests {
     fn passage_with_all_words_or_a_near_meaning_is_strong() {
         let assessment = assessment("Who keeps penguins?", 600);
         let all = Evidence { coverage: 0.8, weight: 10.0, best: 7.0, nowhere: 0.0, missing_names: 0, ..NOTHING };
-        assert!(assessment.confidence(&all, None, false) > 0.9);
-        assert!(assessment.confidence(&all, near(0.3), false) > 0.9);
-        assert!(assessment.confidence(&NOTHING, near(0.5), false) > FLOOR, "another word for the same");
-        assert!(assessment.confidence(&NOTHING, near(0.35), false) < FLOOR);
-        assert!(assessment.confidence(&NOTHING, near(0.35), true) > FLOOR, "another script cannot have the words");
+        assert!(assessment.confidence(&all, Meaning::default()) > 0.9);
+        assert!(assessment.confidence(&all, near(0.3)) > 0.9);
+        assert!(assessment.confidence(&NOTHING, near(0.5)) > FLOOR, "another word for the same");
+        assert!(assessment.confidence(&NOTHING, near(0.35)) < FLOOR);
+        let foreign = Meaning { is_foreign: true, ..near(0.35) };
+        assert!(assessment.confidence(&NOTHING, foreign) > FLOOR, "another script cannot have the words");
     }
 
     #[test]
@@ -211,12 +229,13 @@ mod tests {
             chunks: chunks as u32,
             ..NOTHING
         };
-        let of = |chunks: usize| assessment("name of my landlord", chunks).confidence(&evidence(chunks), None, false);
+        let of =
+            |chunks: usize| assessment("name of my landlord", chunks).confidence(&evidence(chunks), Meaning::default());
         assert!(of(5) > FLOOR && of(80) < FLOOR, "{} {}", of(5), of(80));
         assert_eq!(leniency(80, WritingSystem::Spaced), 0.0);
         assert_eq!(leniency(11, WritingSystem::Unspaced), 0.0);
         for question in ["Who keeps penguins?", "谁养企鹅？"] {
-            assert!(assessment(question, 1).confidence(&NOTHING, None, false) < 0.1, "{question}");
+            assert!(assessment(question, 1).confidence(&NOTHING, Meaning::default()) < 0.1, "{question}");
         }
     }
 
@@ -225,7 +244,7 @@ mod tests {
         let of = |model: &str, cosine: f64, mean: f64| {
             let index = AssessedIndex { chunks: 600, scale: CosineScale::of(model) };
             let assessment = Assessment::new("Who keeps penguins?", &[], &Analyser::default(), index);
-            assessment.confidence(&NOTHING, Some(Nearness { cosine, mean, raised: 0.0 }), false) >= FLOOR
+            assessment.confidence(&NOTHING, of_model(cosine, mean)) >= FLOOR
         };
         let models = [
             ("use-multilingual-v3.1", 0.5, 0.3, 0.05),
@@ -242,33 +261,50 @@ mod tests {
     fn unknown_scale_is_not_measured_in_two_chunks() {
         let index = AssessedIndex { chunks: 2, scale: CosineScale::Unknown };
         let assessment = Assessment::new("Who keeps penguins?", &[], &Analyser::default(), index);
-        let by_words = assessment.confidence(&NOTHING, None, false);
-        assert_eq!(
-            assessment.confidence(&NOTHING, Some(Nearness { cosine: 0.9, mean: 0.5, raised: 0.0 }), false),
-            by_words
-        );
+        let by_words = assessment.confidence(&NOTHING, Meaning::default());
+        assert_eq!(assessment.confidence(&NOTHING, of_model(0.9, 0.5)), by_words);
     }
 
     #[test]
     fn best_of_more_unrelated_chunks_must_be_nearer() {
-        let confidence = |chunks| assessment("Who keeps penguins?", chunks).confidence(&NOTHING, near(0.38), false);
+        let confidence = |chunks| assessment("Who keeps penguins?", chunks).confidence(&NOTHING, near(0.38));
         assert!(confidence(10) > FLOOR && confidence(10_000) < FLOOR);
+    }
+
+    #[test]
+    fn late_interaction_counts_unless_the_script_is_another() {
+        let index = AssessedIndex { chunks: 600, scale: CosineScale::E5 };
+        let assessment = Assessment::new("Who keeps penguins?", &[], &Analyser::default(), index);
+        let some = Evidence { coverage: 0.3, weight: 4.0, best: 4.0, nowhere: 0.2, ..NOTHING };
+        let of = |late: f64, cosine: Option<f64>, is_foreign: bool| {
+            let nearness = cosine.map(|cosine| Nearness { cosine, mean: 0.78, raised: 0.0 });
+            assessment.confidence(&some, Meaning { nearness, late: Some(late), is_foreign })
+        };
+        for cosine in [None, Some(0.82)] {
+            assert!(of(0.6, cosine, false) > FLOOR && of(0.2, cosine, false) < FLOOR, "{cosine:?}");
+            assert_eq!(of(0.6, cosine, true), of(0.2, cosine, true), "{cosine:?}");
+        }
     }
 
     proptest! {
         #[test]
         fn more_of_a_question_never_lowers_confidence(
             coverage in 0.0..1.0f64, weight in 0.0..40.0f64, cosine in prop::option::of(-0.2..0.9f64), more in 0.0..1.0f64,
+            late in prop::option::of(0.0..0.9f64), scale in prop_oneof![Just(CosineScale::SentenceEncoder), Just(CosineScale::E5)],
             question in prop_oneof![Just("Who keeps penguins?"), Just("谁养企鹅？")],
         ) {
-            let assessment = assessment(question, 600);
+            let index = AssessedIndex { chunks: 600, scale };
+            let assessment = Assessment::new(question, &[], &Analyser::default(), index);
             let less = Evidence { coverage, weight, ..NOTHING };
             let grown = Evidence { coverage: coverage + more * (1.0 - coverage), weight: weight + more, ..NOTHING };
-            let of = |evidence: &Evidence, cosine: Option<f64>| assessment.confidence(evidence, cosine.and_then(near), false);
-            let (low, high) = (of(&less, cosine), of(&grown, cosine));
+            let of = |evidence: &Evidence, cosine: Option<f64>, late: Option<f64>| {
+                let nearness = cosine.map(|cosine| Nearness { cosine, mean: 0.0, raised: 0.0 });
+                assessment.confidence(evidence, Meaning { nearness, late, is_foreign: false })
+            };
+            let (low, high) = (of(&less, cosine, late), of(&grown, cosine, late));
             prop_assert!((0.0..=1.0).contains(&low) && high >= low);
-            let nearer = cosine.map(|cosine| cosine + more * 0.1);
-            prop_assert!(of(&less, nearer) >= low);
+            let nearer = |value: f64| value + more * 0.1;
+            prop_assert!(of(&less, cosine.map(nearer), late) >= low && of(&less, cosine, late.map(nearer)) >= low);
         }
     }
 }

@@ -20,6 +20,7 @@ pub(super) struct Coefficients {
     characters: f64,
     chunks: f64,
     cosine: f64,
+    late: f64,
     constant: f64,
 }
 
@@ -33,6 +34,7 @@ pub(super) const WORDS: Coefficients = Coefficients {
     characters: 0.0,
     chunks: -0.52,
     cosine: 0.0,
+    late: 0.0,
     constant: -2.3,
 };
 /// For words alone, in scripts without spaces.
@@ -45,6 +47,7 @@ pub(super) const CHARACTERS: Coefficients = Coefficients {
     characters: -10.84,
     chunks: -0.72,
     cosine: 0.0,
+    late: 0.0,
     constant: 3.7,
 };
 /// For words and vectors of the sentence encoder, in scripts with spaces.
@@ -57,6 +60,7 @@ const WORDS_AND_VECTORS: Coefficients = Coefficients {
     characters: 0.0,
     chunks: -1.33,
     cosine: 15.06,
+    late: 0.0,
     constant: 8.25,
 };
 /// The same, in scripts without spaces.
@@ -69,6 +73,7 @@ const CHARACTERS_AND_VECTORS: Coefficients = Coefficients {
     characters: -7.89,
     chunks: -0.86,
     cosine: 20.78,
+    late: 0.0,
     constant: 9.93,
 };
 
@@ -82,6 +87,7 @@ const WORDS_AND_E5: Coefficients = Coefficients {
     characters: 0.0,
     chunks: -1.31,
     cosine: 59.5,
+    late: 0.0,
     constant: -40.8,
 };
 /// The same, in scripts without spaces.
@@ -94,7 +100,35 @@ const CHARACTERS_AND_E5: Coefficients = Coefficients {
     characters: -6.98,
     chunks: -1.195,
     cosine: 139.9,
+    late: 0.0,
     constant: -107.6,
+};
+
+/// For words and late interaction, in scripts with spaces.
+pub(super) const WORDS_AND_LATE: Coefficients = Coefficients {
+    coverage: 0.994,
+    weight: 2.643,
+    best: 0.0,
+    nowhere: -6.1,
+    missing_names: 0.0,
+    characters: 0.0,
+    chunks: -1.187,
+    cosine: 0.0,
+    late: 26.1,
+    constant: -6.32,
+};
+/// For words, vectors of multilingual-e5-small and late interaction, in scripts with spaces.
+const WORDS_E5_AND_LATE: Coefficients = Coefficients {
+    coverage: 1.118,
+    weight: 1.588,
+    best: 0.0,
+    nowhere: -4.51,
+    missing_names: 0.0,
+    characters: 0.0,
+    chunks: -0.913,
+    cosine: 55.96,
+    late: 18.21,
+    constant: -48.78,
 };
 
 /// The bounds for the cosine alone, where a passage has few or none of the question's words.
@@ -145,9 +179,11 @@ impl CosineScale {
         }
     }
 
-    pub(super) fn coefficients(self, script: WritingSystem) -> &'static Coefficients {
+    /// Returns the coefficients for a passage whose cosine is known; `has_late` says that its score of late interaction is, too.
+    pub(super) fn coefficients(self, script: WritingSystem, has_late: bool) -> &'static Coefficients {
         match (self, script) {
             (Self::E5, WritingSystem::Unspaced) => &CHARACTERS_AND_E5,
+            (Self::E5, _) if has_late => &WORDS_E5_AND_LATE,
             (Self::E5, _) => &WORDS_AND_E5,
             (_, WritingSystem::Unspaced) => &CHARACTERS_AND_VECTORS,
             (_, _) => &WORDS_AND_VECTORS,
@@ -186,7 +222,7 @@ pub(super) struct Nearness {
 }
 
 impl Coefficients {
-    pub fn log_odds(&self, evidence: &Evidence, cosine: f64) -> f64 {
+    pub fn log_odds(&self, evidence: &Evidence, cosine: f64, late: f64) -> f64 {
         let missing = f64::from(evidence.missing_names) / f64::from(evidence.names.max(1));
         self.constant
             + self.coverage * (evidence.coverage + COVERAGE_OFFSET).ln()
@@ -197,6 +233,7 @@ impl Coefficients {
             + self.characters * f64::from(u8::from(evidence.characters))
             + self.chunks * f64::from(evidence.chunks.max(FEWEST_CHUNKS)).ln()
             + self.cosine * cosine
+            + self.late * late
     }
 }
 

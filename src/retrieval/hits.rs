@@ -3,7 +3,7 @@
 use tantivy::DocAddress;
 
 use super::analyse::WritingSystem;
-use super::confidence::{Assessment, FLOOR};
+use super::confidence::{Assessment, FLOOR, Meaning};
 use super::cosine_scale::Nearness;
 use super::fuse::{Candidate, Ranked, ScoredCandidates};
 use super::lexical::TermMatches;
@@ -104,7 +104,8 @@ impl Answers<'_> {
             raised: if candidate.foreign { bias } else { 0.0 },
         });
         let evidence = self.assessment.evidence(&self.relative_scores(window));
-        let confidence = self.assessment.confidence(&evidence, nearness, candidate.foreign);
+        let meaning = Meaning { nearness, late: candidate.late, is_foreign: candidate.foreign };
+        let confidence = self.assessment.confidence(&evidence, meaning);
         let passage = self.searchable.snapshot.passage(window.begin, window.end, window.chunk)?;
         Ok(Hit {
             text: passage.text,
