@@ -2,9 +2,9 @@
 //!
 //! The fused score orders the passages of one search, so the best one always has a high score, whether it answers or not. The
 //! confidence is a logistic function of the [`Evidence`], with coefficients for questions in scripts with and without spaces,
-//! and for searches with and without vectors and late interaction. `eval/fit-confidence.py` fits them on half of the questions of
-//! an evaluation kit, between right passages and the best passages for questions of other sets; docs/retrieval.md has the figures
-//! of the other half. What a cosine means depends on the model: the [`CosineScale`].
+//! and for searches with and without vectors and late interaction. `eval/fit-confidence.py` fits them on the questions of an
+//! evaluation kit, between right passages and the best passages for questions of other sets; docs/retrieval.md has the figures.
+//! What a cosine means depends on the model: the [`CosineScale`].
 
 use super::analyse::{Analyser, QueryTerm, WritingSystem, is_letter};
 use super::cosine_scale::{CHARACTERS, CosineScale, Nearness, SATURATED, WORDS, WORDS_AND_LATE, logistic};
