@@ -135,6 +135,10 @@ impl Home {
         for name in Root::HOME.iter().filter_map(Root::folder).chain([TEXTS]) {
             root.open_dir(name).iter().for_each(atomic::remove_leftovers);
         }
+        for name in ["storage", "storage/quarantine", "storage/retrieval", "storage/mcp-lists", "storage/mcp-sign-ins"]
+        {
+            root.open_dir(name).iter().for_each(atomic::remove_leftovers_here);
+        }
         Seal::restrict(&root);
         let (seal, key) = Seal::open(&root, &sessions)?;
         let projects = scratch_of(&path);

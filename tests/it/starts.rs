@@ -189,7 +189,18 @@ async fn lock_path_of_wrong_type_is_reported() {
 async fn restart_removes_temporary_files_of_crash() {
     let world = World::new(script([])).await;
     let half = ".0190-x.miniclaw-tmp";
-    let left = ["", "sessions/", "sessions/changes/s/", "workspace/", "memory/deep/", "skills/x/", "knowledge/"];
+    let left = [
+        "",
+        "sessions/",
+        "sessions/changes/s/",
+        "workspace/",
+        "memory/deep/",
+        "skills/x/",
+        "knowledge/",
+        "storage/",
+        "storage/retrieval/",
+        "storage/mcp-sign-ins/",
+    ];
     left.iter().for_each(|folder| world.write(&format!("{folder}{half}"), "half"));
     world.write("knowledge/mine.miniclaw-tmp", "a person's");
     let _server = world.serve().await;
