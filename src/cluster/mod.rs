@@ -129,6 +129,14 @@ impl Cluster {
         Ok(cluster)
     }
 
+    /// Makes the connections that the first request needs, before it comes.
+    ///
+    /// # Errors
+    /// Returns an error if the database does not answer.
+    pub async fn prepare(&self) -> Result<(), DatabaseError> {
+        tokio::try_join!(self.count_living(), self.database.prepare()).map(drop)
+    }
+
     /// Sets how the commands of the person who runs the server reach it, whoever has the home.
     ///
     /// # Errors

@@ -70,7 +70,14 @@ impl HomePlace {
             }
             let authorities = config.trusted().map_err(StartRefused::Authorities)?;
             let joined = Cluster::join(&database, (&config, sign_ins), &folder).await.map_err(refused)?;
-            return Ok(OpenedPlace::Cluster(Membership { cluster: Arc::new(joined), config, authorities }));
+            let cluster = Arc::new(joined);
+            let prepared = cluster.clone();
+            tokio::spawn(async move {
+                if let Err(error) = prepared.prepare().await {
+                    tracing::debug!(%error, "no connection to the database could be made in advance");
+                }
+            });
+            return Ok(OpenedPlace::Cluster(Membership { cluster, config, authorities }));
         }
         let (database, claimant) = (database.homes(), Claimant::start());
         let opened = Replica::open((&database, &HomeId::Server), &folder, CacheUse::Serve, claimant).await;

@@ -122,3 +122,22 @@ async fn cluster_full_disk_of_the_owner_stores_nothing_wrong() {
     assert_eq!(text_of(&exported(other.world, "files").await, "workspace/SOUL.md"), Some(SOUL));
     drop(disk);
 }
+
+/// Making a connection takes longer than all that a first request asks the database.
+#[tokio::test]
+async fn cluster_first_request_finds_its_connections_made() {
+    const MADE: &str =
+        "SELECT pid::text FROM pg_stat_activity WHERE application_name = 'miniclaw' AND datname = current_database()";
+    let Some(cluster) = Cluster::new(1, (CONFIG, Network::Direct), |_| script([])).await else { return };
+    let server = cluster.serve(0).await;
+    let mut made = Vec::new();
+    eventually("one for beats, one for look-ups and one for the first claim", async || {
+        made = cluster.ask(MADE).await;
+        made.len() == 3
+    })
+    .await;
+    server.get("/api/sessions").await.ok();
+    assert_eq!(cluster.owner().await, Some(0));
+    let used = cluster.ask(MADE).await;
+    assert!(used.iter().all(|pid| made.contains(pid)), "{used:?}, {made:?}");
+}

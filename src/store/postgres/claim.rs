@@ -78,8 +78,22 @@ impl FoundHome {
         Self::find_row(of, (Uuid::new_v4(), None)).await
     }
 
-    async fn find_row(of: &HomeDatabase, (home, account): (Uuid, Option<&str>)) -> Result<Self, DatabaseError> {
-        let database = Database::connect(&of.address).await?;
+    async fn find_row(of: &HomeDatabase, row: (Uuid, Option<&str>)) -> Result<Self, DatabaseError> {
+        let prepared = of.connections.take_prepared().map(|client| Database::of(&of.address, client));
+        // It may have been lost without a word since it was made.
+        if let Some(database) = prepared
+            && let Ok(found) = Self::find_with(database, of, row).await
+        {
+            return Ok(found);
+        }
+        Self::find_with(Database::connect(&of.address).await?, of, row).await
+    }
+
+    async fn find_with(
+        database: Database,
+        of: &HomeDatabase,
+        (home, account): (Uuid, Option<&str>),
+    ) -> Result<Self, DatabaseError> {
         // What is asked together is answered one after the other, without waiting in between.
         let (_, schema) = tokio::try_join!(database.inspect(of.loss), database.schema())?;
         schema.require_migrated()?;

@@ -66,6 +66,11 @@ impl Database {
         Ok(Self { at, client: DatabaseClient::new(client, task, connector) })
     }
 
+    /// Returns a connection to `address` that was made before.
+    pub(super) fn of(address: &DatabaseAddress, client: DatabaseClient) -> Self {
+        Self { at: address.to_string(), client }
+    }
+
     /// Looks at what was connected to and changes nothing.
     ///
     /// # Errors

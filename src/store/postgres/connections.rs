@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
 use tokio_postgres::Client;
@@ -22,6 +22,8 @@ struct Shared {
     limit: usize,
     turns: Arc<Semaphore>,
     idle: Mutex<Vec<DatabaseClient>>,
+    /// Made in advance, for the first claim.
+    prepared: Mutex<Option<DatabaseClient>>,
     /// How many connections were made.
     made: AtomicU64,
     counters: DatabaseCounters,
@@ -45,6 +47,7 @@ impl Connections {
             limit,
             turns: Arc::new(Semaphore::new(limit)),
             idle: Mutex::default(),
+            prepared: Mutex::default(),
             made: AtomicU64::new(0),
             counters: DatabaseCounters::default(),
         }))
@@ -80,6 +83,20 @@ impl Connections {
             self.0.made.fetch_add(1, Ordering::SeqCst);
             idle.push(client);
         }
+    }
+
+    /// Keeps a connection for the next claim.
+    pub(super) fn set_prepared(&self, client: DatabaseClient) {
+        *self.prepared() = Some(client);
+    }
+
+    /// Returns the connection that was made in advance, once.
+    pub(super) fn take_prepared(&self) -> Option<DatabaseClient> {
+        self.prepared().take().filter(|client| !client.is_closed())
+    }
+
+    fn prepared(&self) -> MutexGuard<'_, Option<DatabaseClient>> {
+        self.0.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn counters(&self) -> &DatabaseCounters {

@@ -8,8 +8,9 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::address::DatabaseAddress;
-use super::connection::LossPolicy;
+use super::connection::{Database, LossPolicy};
 use super::connections::Connections;
+use super::error::DatabaseError;
 use crate::domain::HomeId;
 use crate::store::accounts::PEOPLE;
 
@@ -38,6 +39,18 @@ impl HomeDatabase {
         let [connections, library_readers] = [WRITERS, LIBRARY_READERS].map(Connections::at_most);
         let library_writers = Arc::new(Semaphore::new(LIBRARY_WRITERS));
         Self { address, loss, connections, library_readers, library_writers }
+    }
+
+    /// Makes a connection for the first claim, so that it need not wait for one.
+    ///
+    /// # Errors
+    /// Returns why the database cannot be used; the claim says it again.
+    pub async fn prepare(&self) -> Result<(), DatabaseError> {
+        let database = Database::connect(&self.address).await?;
+        // A connection's first statements take several times as long as later ones.
+        tokio::try_join!(database.inspect(self.loss), database.schema())?;
+        self.connections.set_prepared(database.into_client());
+        Ok(())
     }
 }
 

@@ -133,7 +133,8 @@ impl Replica {
             let copied = marker.as_ref().filter(|marker| usage == CacheUse::Serve && marker.is_of(&found));
             let is_of_another = usage == CacheUse::Serve && copied.is_none() && is_new && restore::has_files(&dir)?;
             match (usage, copied) {
-                (CacheUse::Serve, Some(marker)) => marker.with_owner(owner).write(&dir)?,
+                // Not synced: after a crash of the machine no older marker counts, because this start then owned the home last.
+                (CacheUse::Serve, Some(marker)) => marker.with_owner(owner).note(&dir)?,
                 // A copy of a database that was lost is not taken for what a new one contains.
                 (CacheUse::Serve, None) if is_of_another => {
                     return Err(DatabaseError::CacheIsHome { folder: folder.to_owned() }.into());
@@ -336,8 +337,11 @@ impl Claimed {
             let others = if self.is_copy { OtherJournals::Keep } else { OtherJournals::Aside(self.former) };
             restore::restore_journals(dir, &restored, others)?;
         }
-        if usage != CacheUse::Import {
-            self.marker.write(dir)?;
+        match usage {
+            // As above.
+            CacheUse::Serve => self.marker.note(dir)?,
+            CacheUse::Adopt => self.marker.write(dir)?,
+            CacheUse::Import => {}
         }
         let journals = Journals::of(&facts);
         if usage != CacheUse::Serve {
