@@ -338,7 +338,7 @@ impl Claimed {
             restore::restore_journals(dir, &restored, others)?;
         }
         match usage {
-            // As above.
+            // Not synced, for the same reason.
             CacheUse::Serve => self.marker.note(dir)?,
             CacheUse::Adopt => self.marker.write(dir)?,
             CacheUse::Import => {}

@@ -167,16 +167,20 @@ impl Command {
             Exit::Code(code) if code > 128 && !signal_name(code - 128).is_empty() => {
                 Some(format!("Exit code {code} is signal {}{}.", code - 128, signal_name(code - 128)))
             }
-            Exit::TimedOut => Some("Split the work, or let it print less and stop by itself.".to_owned()),
-            Exit::Signal(libc::SIGPIPE) => Some("It wrote more than 64 MiB; pipe it through head.".to_owned()),
-            Exit::Code(_) | Exit::Signal(_) => {
-                // Searches all of the kept output: the answer may omit the relevant line.
-                self.shell
-                    .environment
-                    .hint(&[done.stdout.text(), done.stderr.text()].join("\n"), self.permissions)
-                    .map(Cow::into_owned)
+            Exit::TimedOut => {
+                let advice = "Split the work, or let it print less and stop by itself.";
+                // It may have waited for what it is not allowed, as bash waits for free processes.
+                Some(self.hint(done).map_or(advice.to_owned(), |hint| format!("{hint} {advice}")))
             }
+            Exit::Signal(libc::SIGPIPE) => Some("It wrote more than 64 MiB; pipe it through head.".to_owned()),
+            Exit::Code(_) | Exit::Signal(_) => self.hint(done).map(Cow::into_owned),
         }
+    }
+
+    fn hint(&self, done: &Finished) -> Option<Cow<'static, str>> {
+        // All of the kept output, because the answer may omit the relevant line.
+        let output = [done.stdout.text(), done.stderr.text()].join("\n");
+        self.shell.environment.hint(&output, self.permissions)
     }
 }
 
