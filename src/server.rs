@@ -12,6 +12,7 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::api::{Access, App, Listening, MAX_UNAUTHENTICATED_SOCKETS, PageSecret, SandboxInfo, Tls, TlsUnusable};
 use crate::clock;
@@ -29,6 +30,8 @@ use home_place::{HomePlace, OpenedPlace};
 const STOP_GRACE: Duration = Duration::from_secs(9);
 /// The same in a cluster, where the works under way come to the end of an exchange first.
 const DRAIN_GRACE: Duration = Duration::from_secs(28);
+/// How long open WebSockets are waited for, whose clients may not read.
+const SOCKETS_GRACE: Duration = Duration::from_secs(3);
 
 /// The port if neither a flag nor config.yml names one.
 const DEFAULT_PORT: u16 = 8002;
@@ -230,6 +233,7 @@ pub async fn run(
         secret: place.cluster_secret().map_or_else(PageSecret::new, PageSecret::of_cluster),
         access: Arc::new(access),
         unauthenticated_sockets: Arc::new(Semaphore::new(MAX_UNAUTHENTICATED_SOCKETS)),
+        sockets: TaskTracker::new(),
         mcp_listeners: Default::default(),
         sandbox: Arc::new(sandbox),
         started_at,
@@ -300,7 +304,8 @@ async fn serve_until(
     mut listening: Listening,
     (stop, grace): (impl Future<Output = ()> + Send + 'static, Duration),
 ) {
-    let (draining, stopping, tenants) = (app.draining.clone(), app.stopping.clone(), app.tenants.clone());
+    let (draining, stopping) = (app.draining.clone(), app.stopping.clone());
+    let (tenants, sockets) = (app.tenants.clone(), app.sockets.clone());
     listening.open(app);
     stop.await;
     tracing::info!("stopping");
@@ -310,6 +315,9 @@ async fn serve_until(
         tenants.shut_down().await;
         stopping.cancel();
         listening.closed().await;
+        // A connection that became a WebSocket is not one of them any more.
+        sockets.close();
+        let _ = tokio::time::timeout(SOCKETS_GRACE, sockets.wait()).await;
     };
     if !matches!(tokio::time::timeout(grace, goodbye).await, Ok(())) {
         tracing::warn!("something did not stop in time");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::api::forwarding::Forwarder;
 use crate::api::mcp::listening::Listeners;
@@ -30,6 +31,8 @@ pub struct App {
     pub secret: PageSecret,
     /// A permit for each client of `/ws` that has not said yet who it is.
     pub unauthenticated_sockets: Arc<Semaphore>,
+    /// The open connections of `/ws`. A server that stops closes them, and waits for that.
+    pub sockets: TaskTracker,
     /// The clients of the MCP server that are told of changes.
     pub mcp_listeners: Listeners,
     pub sandbox: Arc<SandboxInfo>,

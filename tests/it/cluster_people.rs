@@ -112,6 +112,53 @@ async fn cluster_people_use_any_server_and_sign_out_of_all() {
     assert_eq!(settings.status(), 200, "{}", settings.text());
 }
 
+/// More homes wait for the database than the server has connections to it.
+#[tokio::test]
+async fn cluster_tokens_flow_while_all_connections_are_busy() {
+    const CONNECTIONS: i64 = 16;
+    let Some(cluster) = cluster_of_people(1).await else { return };
+    let server = cluster.serve(0).await;
+    let ada = first_account(&server, &server).await;
+    let mut people = Vec::new();
+    for number in 0..CONNECTIONS + 2 {
+        people.push(joined(&server, &ada, &format!("Person{number}")).await);
+        get(&server, people.last().unwrap(), "/api/sessions").await.ok();
+    }
+    ask(&server, &ada, ("POST", "/api/sessions/s/messages"), json!({"message": "a slow answer"})).await.ok();
+    let bearer = format!("Bearer {}", ada.token);
+    let events = "/api/sessions/s/events?until=settled";
+    let mut stream = server.follow_with(events, &[("Authorization", &bearer)]).await;
+    stream.until("token").await;
+    let fences = "SELECT string_agg(fence::text, ' ' ORDER BY home_id) FROM homes";
+    let before = cluster.ask(fences).await;
+    let waiting =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
+    let held = cluster.database.hold("LOCK TABLE facts IN SHARE MODE").await;
+    let question = json!({"message": "a question"});
+    let say = |person| ask(&server, person, ("POST", "/api/sessions/s/messages"), question.clone());
+    let said = futures_util::future::join_all(people.iter().map(say));
+    let meanwhile = async {
+        eventually("all connections wait", async || cluster.database.number(waiting).await == CONNECTIONS).await;
+        for _ in 0..60 {
+            stream.until("token").await;
+        }
+        assert_eq!(cluster.database.number(waiting).await, CONNECTIONS, "they still wait");
+        drop(held);
+    };
+    for answer in tokio::join!(said, meanwhile).0 {
+        answer.ok();
+    }
+    for person in &people {
+        eventually("the question is answered", async || {
+            history(&server, person).await["messages"][1]["content"] == "Fine."
+        })
+        .await;
+    }
+    if !cluster.was_late() {
+        assert_eq!(cluster.ask(fences).await, before, "no home has moved");
+    }
+}
+
 /// A client that can set no header says who it is in its first frame, and may do so at any server.
 #[tokio::test]
 async fn cluster_socket_greets_any_server_and_reaches_its_home() {

@@ -20,6 +20,8 @@ use tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
 /// How long a stream of events may be silent. It has a heartbeat every 15 seconds, so its server does not run any more.
 const SILENCE: Duration = Duration::from_secs(45);
+/// How long a client may take to read that its connection ends.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// What belongs to one connection. What `Connection` names besides is passed on: the next server is a miniclaw, which ignores
 /// it, and a client could remove what a proxy says of it.
 const OF_CONNECTION: [HeaderName; 7] = [
@@ -132,7 +134,8 @@ impl OwnerSocket {
     }
 
     /// Sends `first` to the owner, and passes frames between it and the client's WebSocket until one side ends, or the client says
-    /// nothing for as long as `idle`: this server answers the owner's pings itself, so the owner would not notice.
+    /// nothing for as long as `idle`: this server answers the owner's pings itself, so the owner would not notice. The client is
+    /// told if the home moves or this server stops.
     pub async fn pass_frames(self, client: WebSocket, first: Option<String>, idle: Duration) {
         let Ok(owner) = self.connection.await else { return };
         // The client's frames were measured when they were read.
@@ -162,7 +165,10 @@ impl OwnerSocket {
         tokio::select! {
             () = up => {}
             () = down => {}
-            () = self.ends.ended() => {}
+            () = self.ends.ended() => {
+                let close = ws::CloseFrame { code: ws::close_code::AWAY, reason: "going away".into() };
+                let _ = timeout(CLOSE_TIMEOUT, to_client.send(Message::Close(Some(close)))).await;
+            }
         }
     }
 }

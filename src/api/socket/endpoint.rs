@@ -63,6 +63,7 @@ pub async fn socket(
     let upgrade = upgrade.max_message_size(2 * MAX_FRAME).max_frame_size(2 * MAX_FRAME);
     let upgrade = upgrade.read_buffer_size(BUFFER).write_buffer_size(BUFFER);
     let start = Start { id, after };
+    let open = app.sockets.token();
     let Some(caller) = caller else {
         let Ok(place) = app.unauthenticated_sockets.clone().try_acquire_owned() else {
             let message =
@@ -70,6 +71,7 @@ pub async fn socket(
             return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "too_many_sockets", message));
         };
         return Ok(upgrade.on_upgrade(move |socket| async move {
+            let _open = open;
             let Some((socket, client)) = greeted(&app, parts, socket).await else { return };
             drop(place);
             match client {
@@ -79,7 +81,10 @@ pub async fn socket(
         }));
     };
     let client = AuthenticatedClient { caller, is_page: false };
-    Ok(upgrade.on_upgrade(move |socket| Connection::serve(app, client, socket, start)))
+    Ok(upgrade.on_upgrade(move |socket| async move {
+        Connection::serve(app, client, socket, start).await;
+        drop(open);
+    }))
 }
 
 /// A client that has said who it is in its first frame.

@@ -32,7 +32,7 @@ use crate::api::security::client::Peer;
 use crate::domain::HomeId;
 
 /// How long a client may be silent on a WebSocket whose frames are passed on.
-const PATIENCE_WITH_CLIENTS: Duration = Duration::from_millis(500);
+const PATIENCE_WITH_CLIENTS: Duration = Duration::from_secs(3);
 pub(super) const SECRET: &str = "the secret of the cluster, forty letters";
 
 /// What a test lets a server know of the owner.
