@@ -44,8 +44,8 @@ embedder: ## Get the weights of the embedding model multilingual-e5-small, for s
 embedder-use: ## Get the weights of a smaller embedding model that finds less, Universal Sentence Encoder (32 MB; selected in config.yml)
 	@python3 scripts/get-model.py --model use --yes --dir "$(MODELS_DIR)"
 
-# The compiler leaves a core idle at times, which the tests without a browser use. So do the tests of the server, which the compiler of
-# the embedded model uses.
+# The compiler leaves a core idle at times, which the tests without a browser use. The server's tests leave one idle, too, so the
+# embedded model is compiled meanwhile.
 test: ## Install what the tests need and run all of them
 	@$(MAKE) --no-print-directory --output-sync=target -j2 test-frontend test-build
 	@scripts/install-tools.sh model

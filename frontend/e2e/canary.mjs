@@ -65,9 +65,9 @@ export async function startCanary() {
     const folded = within.locator(
       '[aria-expanded="false"]:not([aria-haspopup=menu]), details:not([open]) > summary',
     )
-    for (const one of await folded.all()) {
-      if (await one.isVisible())
-        await one.dispatchEvent('click', {}, { timeout: 2_000 }).catch(() => undefined)
+    // Elements, because a locator no longer finds what has been expanded, and would skip every second one.
+    for (const one of await folded.elementHandles()) {
+      if (await one.isVisible()) await one.dispatchEvent('click')
     }
     assert.deepEqual(await page.locator(LOADING).evaluateAll(all => all.map(found => found.outerHTML)), [])
     const links = await page.locator('a[href]').evaluateAll(all => all.map(a => a.protocol))

@@ -43,7 +43,7 @@ pub fn replace_unsynced(dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
     let written = dir.open_with(&temp, &options).and_then(|mut file| file.write_all(bytes));
     let replaced = written.and_then(|()| dir.rename(&temp, dir, name));
     if replaced.is_err() {
-        // Best effort: it does no harm.
+        // Best effort: a leftover does no harm.
         let _ = dir.remove_file(&temp);
     }
     replaced

@@ -128,12 +128,14 @@ async fn cluster_full_disk_of_the_owner_stores_nothing_wrong() {
 async fn cluster_first_request_finds_its_connections_made() {
     const MADE: &str =
         "SELECT pid::text FROM pg_stat_activity WHERE application_name = 'miniclaw' AND datname = current_database()";
+    // The last that is asked before the first claim has its connection.
+    const READY: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'miniclaw' AND datname = current_database() AND state = 'idle' AND query LIKE '%FROM \"schema\" AS applied%'";
     let Some(cluster) = Cluster::new(1, (CONFIG, Network::Direct), |_| script([])).await else { return };
     let server = cluster.serve(0).await;
     let mut made = Vec::new();
     eventually("one for beats, one for look-ups and one for the first claim", async || {
         made = cluster.ask(MADE).await;
-        made.len() == 3
+        made.len() == 3 && cluster.database.number(READY).await == 1
     })
     .await;
     server.get("/api/sessions").await.ok();

@@ -76,7 +76,7 @@ async fn cluster_people_use_any_server_and_sign_out_of_all() {
         assert_eq!(server.get("/api/sessions").await.status(), 401);
         assert_eq!(login(server, "bob", "wrong password").await.status(), 401);
     }
-    // Whose homes they are is looked up together, and not mixed up.
+    // The owners of both homes are looked up together, and not mixed up.
     let asked = servers.iter().flat_map(|server| [(server, &ada), (server, &bob)]).cycle().take(24);
     let lists =
         asked.map(async |(server, person)| (person.id == bob.id, get(server, person, "/api/sessions").await.ok()));
@@ -138,25 +138,31 @@ async fn cluster_tokens_flow_while_all_connections_are_busy() {
     let say = |person| ask(&server, person, ("POST", "/api/sessions/s/messages"), question.clone());
     let said = futures_util::future::join_all(people.iter().map(say));
     let meanwhile = async {
-        eventually("all connections wait", async || cluster.database.number(waiting).await == CONNECTIONS).await;
-        for _ in 0..60 {
-            stream.until("token").await;
+        let all_wait = async || cluster.database.number(waiting).await == CONNECTIONS;
+        eventually("all connections wait", async || cluster.was_late() || all_wait().await).await;
+        let mut tokens = 0;
+        while tokens < 60
+            && let Some(frame) = stream.next().await
+        {
+            tokens += usize::from(frame.is("token"));
         }
-        assert_eq!(cluster.database.number(waiting).await, CONNECTIONS, "they still wait");
+        let still_wait = all_wait().await;
         drop(held);
+        assert!(cluster.was_late() || (tokens == 60 && still_wait), "{tokens} came, {still_wait}");
     };
-    for answer in tokio::join!(said, meanwhile).0 {
-        answer.ok();
+    let answers = tokio::join!(said, meanwhile).0;
+    // A machine so busy that the server has given its homes up shows nothing.
+    if cluster.was_late() {
+        return;
     }
+    answers.iter().for_each(|answer| drop(answer.ok()));
     for person in &people {
         eventually("the question is answered", async || {
             history(&server, person).await["messages"][1]["content"] == "Fine."
         })
         .await;
     }
-    if !cluster.was_late() {
-        assert_eq!(cluster.ask(fences).await, before, "no home has moved");
-    }
+    assert_eq!(cluster.ask(fences).await, before, "no home has moved");
 }
 
 /// A client that can set no header says who it is in its first frame, and may do so at any server.

@@ -36,3 +36,14 @@ it('an open file is whole at its new place, although its old one was gone before
   expect(await renameFolder(at('docs'), at('texts'))).toBe(null)
   expect(bufferOf(at('texts/a.md'))).toMatchObject({ state: { kind: 'clean' }, base: { etag: 'e1' } })
 })
+
+it('an open file that is saved while its folder moves keeps the version of the save', async () => {
+  const file = at('docs/a.md')
+  putFile(file, { phase: 'open', buffer: openBuffer(file, 'A', 'e1', 1) })
+  serve(() => {
+    dispatchBuffer(file, { type: 'saved', content: 'B', etag: 'e2', tokens: 1, at: 1 })
+    return [200, { code: 0, data: null }]
+  })
+  expect(await renameFolder(at('docs'), at('texts'))).toBe(null)
+  expect(bufferOf(at('texts/a.md'))?.base).toEqual({ content: 'B', etag: 'e2' })
+})

@@ -7,6 +7,7 @@ use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::ws::{self, Message, WebSocket};
 use axum::http::{HeaderMap, HeaderName, Response, header};
 use futures_util::future::BoxFuture;
+use futures_util::stream::SplitSink;
 use futures_util::{FutureExt, SinkExt, StreamExt, stream};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
@@ -155,22 +156,31 @@ impl OwnerSocket {
             }
         };
         let down = async {
+            let mut is_closed = false;
             while let Some(Ok(frame)) = from_owner.next().await {
+                is_closed |= frame.is_close();
                 let Some(frame) = of_owner(frame) else { continue };
                 if to_client.send(frame).await.is_err() {
                     return;
                 }
             }
+            if !is_closed {
+                // The owner was lost without a word.
+                close(&mut to_client).await;
+            }
         };
         tokio::select! {
             () = up => {}
             () = down => {}
-            () = self.ends.ended() => {
-                let close = ws::CloseFrame { code: ws::close_code::AWAY, reason: "going away".into() };
-                let _ = timeout(CLOSE_TIMEOUT, to_client.send(Message::Close(Some(close)))).await;
-            }
+            () = self.ends.ended() => close(&mut to_client).await,
         }
     }
+}
+
+/// Tells a client that it may connect again.
+async fn close(client: &mut SplitSink<WebSocket, Message>) {
+    let frame = ws::CloseFrame { code: ws::close_code::AWAY, reason: "going away".into() };
+    let _ = timeout(CLOSE_TIMEOUT, client.send(Message::Close(Some(frame)))).await;
 }
 
 fn of_client(frame: Message) -> Frame {

@@ -105,7 +105,8 @@ impl FoundHome {
                     dead), EXISTS (SELECT FROM servers WHERE NOT dead AND alive_until > clock_timestamp()), format FROM homes WHERE home_id = $1 AND (format <= $2 OR format = $3)";
         let values: [Value<'_>; 3] = [(&home, Type::UUID), (&FORMAT, Type::INT4), (&IMPORTING, Type::INT4)];
         let made = answered(client.execute_typed(make, &row), doing);
-        let (_, found) = tokio::try_join!(made, answered(client.query_typed_opt(find, &values), doing))?;
+        // In this order: the row has to be there.
+        let (_, found) = tokio::try_join!(biased; made, answered(client.query_typed_opt(find, &values), doing))?;
         let found = found.ok_or(DatabaseError::NewerHome)?;
         Ok(Self {
             database: of.clone(),

@@ -57,14 +57,12 @@ impl StoredHome {
         Ok(Self { home, client })
     }
 
-    /// Ends the reading, and lets homes be written with the connection.
-    ///
-    /// # Errors
-    /// Returns an error if the database does not answer.
-    pub async fn end(self, connections: &Connections) -> Result<(), DatabaseError> {
-        answered(self.client.batch_execute("COMMIT"), "reading the home").await?;
-        connections.add(self.client);
-        Ok(())
+    /// Ends the reading, and lets homes be written with the connection, if it is still there.
+    pub async fn end(self, connections: &Connections) {
+        match answered(self.client.batch_execute("COMMIT"), "reading the home").await {
+            Ok(()) => connections.add(self.client),
+            Err(error) => tracing::debug!(%error, "the connection that read a home is lost"),
+        }
     }
 
     /// Returns the same moment of another home.

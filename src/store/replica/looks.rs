@@ -1,5 +1,5 @@
-//! `storage/database-files.json`: how the files of a copy looked when the home was given up, so that who opens the copy next need not
-//! read them all again.
+//! `storage/database-files.json`: how the files of a copy looked when the home was given up, so that whoever opens the copy next
+//! need not read them all again.
 //!
 //! It is written once the files are on the disk, and counts for the commit that it names. A file that was changed since looks
 //! different, and is read.
@@ -25,7 +25,7 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Returns how the files of the manifest looked, as they are in this commit.
+    /// Returns what the manifest notes of how its files look, for this commit.
     pub fn of(manifest: &Manifest, commit: Option<Uuid>) -> Self {
         let text = |path: &[u8]| std::str::from_utf8(path).ok().map(str::to_owned);
         let files = manifest.seen().filter_map(|(path, seen)| Some((text(path)?, seen))).collect();

@@ -85,12 +85,12 @@ impl Manifest {
         self.entries.values().map(|known| &known.row)
     }
 
-    /// Returns how the files looked that were looked at.
+    /// Returns how each file looks that was examined.
     pub fn seen(&self) -> impl Iterator<Item = (&[u8], Seen)> {
         self.entries.iter().filter_map(|(path, known)| Some((path.as_slice(), known.seen?)))
     }
 
-    /// Says how a file looks that has what is stored.
+    /// Records how a file looks whose content is as stored.
     pub fn set_seen(&mut self, path: &[u8], seen: Seen) {
         let as_stored =
             |row: &FileRow| row.kind == RowKind::File && (row.size, row.modified) == (seen.size, seen.modified);

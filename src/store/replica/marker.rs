@@ -49,11 +49,16 @@ impl Marker {
 
     /// Whether what differs in the folder was changed here after all that the database has.
     pub fn is_of(&self, found: &FoundHome) -> bool {
-        let is_last_owner = found.owner().is_some_and(|owner| self.owners.contains(&owner));
+        let is_last_owner = found.owner().is_some_and(|owner| self.names(owner));
         let is_last_commit = self.commits.contains(&found.files_commit().unwrap_or_default());
         // After a crash of the machine, files may be what they never were.
         let is_on_disk = self.boot.is_none() || self.boot == this_boot();
         self.home == found.id() && is_last_owner && is_last_commit && is_on_disk
+    }
+
+    /// Whether this start has written the copy before.
+    pub fn names(&self, owner: Uuid) -> bool {
+        self.owners.contains(&owner)
     }
 
     /// Returns the starts that wrote this copy since the machine was started, and have ended if nobody holds the lock of its

@@ -133,8 +133,10 @@ impl Replica {
             let copied = marker.as_ref().filter(|marker| usage == CacheUse::Serve && marker.is_of(&found));
             let is_of_another = usage == CacheUse::Serve && copied.is_none() && is_new && restore::has_files(&dir)?;
             match (usage, copied) {
-                // Not synced: after a crash of the machine no older marker counts, because this start then owned the home last.
-                (CacheUse::Serve, Some(marker)) => marker.with_owner(owner).note(&dir)?,
+                // Not synced if this start is new to it: after a crash of the machine, the marker on the disk does not name the last owner.
+                (CacheUse::Serve, Some(marker)) if !marker.names(owner) => marker.with_owner(owner).note(&dir)?,
+                // What is on the disk names this start, which gave the home up, and would count after a crash.
+                (CacheUse::Serve, Some(marker)) => marker.with_owner(owner).write(&dir)?,
                 // A copy of a database that was lost is not taken for what a new one contains.
                 (CacheUse::Serve, None) if is_of_another => {
                     return Err(DatabaseError::CacheIsHome { folder: folder.to_owned() }.into());
@@ -320,13 +322,18 @@ impl Claimed {
             true => Manifest::of(stored.files().await?),
             false => restore::restore(&stored, dir, self.former).await?,
         };
-        if self.is_copy
-            && let Some(looks) = Looks::read(dir, self.commit)
-        {
-            looks.put_in(&mut manifest);
+        if self.is_copy {
+            let (copy, commit) = (dir.try_clone().map_err(StoreError::io("opening the copy"))?, self.commit);
+            let noted = move || {
+                if let Some(looks) = Looks::read(&copy, commit) {
+                    looks.put_in(&mut manifest);
+                }
+                Ok(manifest)
+            };
+            manifest = blocking(noted).await?;
         }
         let facts = stored.facts().await?;
-        stored.end(connections).await?;
+        stored.end(connections).await;
         if usage == CacheUse::Serve {
             // Somebody moved its session here, with its journal, and nobody stored that yet.
             let is_moved = |of: &SessionFacts| {
@@ -338,7 +345,7 @@ impl Claimed {
             restore::restore_journals(dir, &restored, others)?;
         }
         match usage {
-            // Not synced, for the same reason.
+            // Not synced: what is on the disk does not count after a crash of the machine.
             CacheUse::Serve => self.marker.note(dir)?,
             CacheUse::Adopt => self.marker.write(dir)?,
             CacheUse::Import => {}
@@ -377,4 +384,11 @@ fn prepared(folder: &Path, usage: CacheUse) -> Result<(Dir, File), StoreError> {
     let sessions = dir.open_dir("sessions").map_err(doing())?;
     let lock = take_lock(&sessions)?;
     Ok((dir, lock))
+}
+
+/// Runs file work outside the runtime's async threads.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::ShutDown)?
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
 
 use super::aside::{Aside, FormerCopy, beneath};
+use super::blocking;
 use super::manifest::Manifest;
 use super::reading::Seen;
 use super::scan::{MAX_FILE, MODES, PIECE, Scope, look_only};
@@ -341,8 +342,8 @@ fn created(parent: &Dir, name: &str) -> io::Result<cap_std::fs::File> {
 }
 
 /// Gives a file that is written the mode, the time and the name of its row. The copy counts after a crash of the machine only if all of
-/// it was on the disk before, so nothing waits for the disk here. Returns how it looks: whoever changes it in this moment changes its
-/// time, which is that of the row.
+/// it was on the disk before, so nothing waits for the disk here. Returns how it looks: a change that is made
+/// meanwhile shows, because it replaces the time of the row.
 fn finish((parent, temporary): (&Dir, &str), name: &OsStr, row: &FileRow, file: cap_std::fs::File) -> io::Result<Seen> {
     file.set_permissions(Permissions::from_mode(row.mode & MODES))?;
     let modified = u64::try_from(row.modified).unwrap_or_default();
@@ -382,12 +383,6 @@ fn unpacked(row: &FileRow, hash: &PieceHash, packed: &HashMap<PieceHash, Vec<u8>
         return Err(damaged(row).into());
     }
     Ok(piece)
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::ShutDown)?
 }
 
 fn damaged(row: &FileRow) -> DatabaseError {

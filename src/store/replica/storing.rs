@@ -12,7 +12,7 @@ use super::manifest::{Batch, LaterPiece, Manifest};
 use super::marker::Marker;
 use super::scan::{self, Scope};
 use super::watched::{Noticed, Watched};
-use super::{CacheUse, Replica, reading, tracked};
+use super::{CacheUse, Replica, blocking, reading, tracked};
 use crate::domain::SessionId;
 use crate::store::error::StoreError;
 use crate::store::home::{Home, lock};
@@ -349,10 +349,4 @@ impl Files {
         self.dropped.extend(&batch.dropped);
         lock(&self.compared).manifest.stored(batch);
     }
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| StoreError::ShutDown)?
 }

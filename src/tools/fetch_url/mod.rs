@@ -208,7 +208,7 @@ fn advice(error: &FetchError) -> &'static str {
         FetchError::TooManyRedirects | FetchError::Redirected | FetchError::Failed(_) => {
             "Check the address, or use another source."
         }
-        FetchError::NoClient(_) => "Tell the user; no page can be read here.",
+        FetchError::NoClient(_) => "Tell the user; pages cannot be fetched on this machine.",
         FetchError::TooLarge => "Look for a smaller page or an excerpt.",
     }
 }

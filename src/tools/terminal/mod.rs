@@ -169,7 +169,7 @@ impl Command {
             }
             Exit::TimedOut => {
                 let advice = "Split the work, or let it print less and stop by itself.";
-                // It may have waited for what it is not allowed, as bash waits for free processes.
+                // It may have waited for something the sandbox denies, as bash does when it cannot fork.
                 Some(self.hint(done).map_or(advice.to_owned(), |hint| format!("{hint} {advice}")))
             }
             Exit::Signal(libc::SIGPIPE) => Some("It wrote more than 64 MiB; pipe it through head.".to_owned()),

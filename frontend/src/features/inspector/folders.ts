@@ -37,7 +37,8 @@ export async function renameFolder(from: FileRef, to: FileRef): Promise<string |
     await api.renameFolder(from, to)
     for (const file of shownBelow(from)) {
       const moved = FileRef.of(to.root, `${to.path}${file.path.slice(from.path.length)}`)
-      follow(file, moved, versions.get(file))
+      // A save may have answered meanwhile; a notice that the file is gone may have come, too.
+      follow(file, moved, bufferOf(file)?.base.etag || versions.get(file))
     }
     refreshFiles(from, to)
     setFold(foldId(`${to}`), true)

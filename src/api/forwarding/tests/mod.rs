@@ -31,6 +31,8 @@ use crate::api::connections;
 use crate::api::security::client::Peer;
 use crate::domain::HomeId;
 
+/// What makes the owner drop its WebSocket without a word.
+pub(super) const LEAVE: &str = "Leave";
 /// How long a client may be silent on a WebSocket whose frames are passed on.
 const PATIENCE_WITH_CLIENTS: Duration = Duration::from_secs(3);
 pub(super) const SECRET: &str = "the secret of the cluster, forty letters";
@@ -219,6 +221,9 @@ async fn lost(State(door): State<Door>) -> StatusCode {
 async fn socket(upgrade: WebSocketUpgrade) -> Response<Body> {
     upgrade.on_upgrade(async |mut socket| {
         while let Some(Ok(message)) = socket.recv().await {
+            if message.to_text().is_ok_and(|text| text == LEAVE) {
+                return;
+            }
             let _ = socket.send(message).await;
         }
     })

@@ -133,16 +133,22 @@ async fn silent_client_of_a_passed_websocket_is_left() {
 
 #[tokio::test]
 async fn client_of_a_passed_websocket_is_told_that_the_home_moves() {
-    let (first, owner) = cluster().await;
-    let lost = CancellationToken::new();
-    first.known.set(Destination::Server(Owner { lost: lost.clone(), ..owner.owner() }));
-    let connection = TcpStream::connect(first.address).await.unwrap();
-    let (mut socket, _) =
-        tokio_tungstenite::client_async(format!("ws://{}/greeted", first.address), connection).await.unwrap();
-    assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("Hello"));
-    lost.cancel();
-    let ended = tokio::time::timeout(Duration::from_secs(20), socket.next()).await.expect("the connection ends");
-    assert!(matches!(&ended, Some(Ok(Message::Close(Some(close)))) if u16::from(close.code) == 1001), "{ended:?}");
+    for is_owner_lost in [false, true] {
+        let (first, owner) = cluster().await;
+        let lost = CancellationToken::new();
+        first.known.set(Destination::Server(Owner { lost: lost.clone(), ..owner.owner() }));
+        let connection = TcpStream::connect(first.address).await.unwrap();
+        let (mut socket, _) =
+            tokio_tungstenite::client_async(format!("ws://{}/greeted", first.address), connection).await.unwrap();
+        assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("Hello"));
+        if is_owner_lost {
+            socket.send(Message::text(LEAVE)).await.unwrap();
+        } else {
+            lost.cancel();
+        }
+        let ended = tokio::time::timeout(Duration::from_secs(20), socket.next()).await.expect("the connection ends");
+        assert!(matches!(&ended, Some(Ok(Message::Close(Some(close)))) if u16::from(close.code) == 1001), "{ended:?}");
+    }
 }
 
 #[tokio::test]
