@@ -273,6 +273,7 @@ async fn servers_of_both_eras_are_used_however_they_take_the_probe() {
         ("dies", "legacy", 2, 1),
         ("invalid", "legacy", 2, 1),
         ("silent", "legacy", 2, 1),
+        ("slow", "modern", 3, 1),
     ] {
         let listed = confirmed(&server, era, entry(era, json!({}))).await;
         assert_eq!((&listed["status"], &listed["era"]), (&json!("running"), &json!(found)), "{era}: {listed}");

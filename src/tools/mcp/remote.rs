@@ -107,9 +107,9 @@ pub async fn connect(address: RemoteAddress, remembered: Option<Era>) -> Result<
         Ok(()) => Ok(asked),
         Err(_) if modern.is_none() => {
             let asked = link(Era::Modern);
-            era::discover(&asked, PROBE).await.map(|()| asked)
+            era::discover(&asked, PROBE).await.map(|()| asked).map_err(|other| other.why)
         }
-        Err(why) => Err(why),
+        Err(other) => Err(other.why),
     }
 }
 
