@@ -244,6 +244,8 @@ for (const [i, { look, small, given }] of LOOKS.entries()) {
         .getByRole('button', { name: words.button })
         .nth(which === 'first' ? 0 : 1)
         .waitFor()
+      // The next message would interrupt the answer, which has changed only some of the files by then.
+      await settled(page)
     }
     await page.getByRole('button', { name: words.button }).last().click()
     const dialog = page.getByRole('dialog')
