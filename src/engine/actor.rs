@@ -154,7 +154,7 @@ impl Actor {
         }
         let closed = self.serve(&mut commands).await;
         for said in std::mem::take(&mut self.said) {
-            said.replies.into_iter().for_each(|reply| drop(reply.send(Err(EngineError::ShuttingDown))));
+            said.replies.into_iter().for_each(|reply| drop(reply.send(Err(self.tenant.closed()))));
         }
         if let Some(work_id) = self.untitled.take() {
             // The title will not be made any more; do not keep subscribers waiting for it.

@@ -63,7 +63,7 @@ impl Engine {
             let loaded = load(&tenant, &id, missing).await?;
             let mut alive = alive.lock().unwrap_or_else(PoisonError::into_inner);
             if alive.closing {
-                return Err(EngineError::ShuttingDown);
+                return Err(tenant.closed());
             }
             let (handle, commands) = mpsc::channel(64);
             tokio::spawn(Actor::new(id.clone(), loaded, tenant).live(commands));
