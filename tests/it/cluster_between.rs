@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::cluster_rolling::{Address, Load, addresses, started};
 use crate::cluster_world::{Client, Cluster, Door, Network, is_temporary};
-use crate::http::Answer;
+use crate::http::{Answer, lasting_port};
 use crate::postgres_store::Pooler;
 use crate::script::{always, says, script};
 use crate::world::{CONFIG, eventually};
@@ -42,7 +42,7 @@ impl Balancer {
             return None;
         };
         let folder = tempfile::tempdir().unwrap();
-        let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], lasting_port()));
         let lines = servers.iter().enumerate().map(|(at, server)| format!("    server s{at} {}\n", server.0));
         let text = format!(
             "defaults\n    mode http\n    timeout connect 5s\n    timeout client 90s\n    timeout server 90s\n    retries 2\n    option \

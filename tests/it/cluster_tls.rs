@@ -1,5 +1,6 @@
 //! Servers of a cluster that reach each other over TLS.
 
+use crate::http::lasting_port;
 use crate::postgres::{TestDatabase, postgres};
 use crate::postgres_home::{run, wipe};
 use crate::script::script;
@@ -17,7 +18,7 @@ async fn member(database: &TestDatabase) -> World {
     let world = world.with_env("CLUSTER_SECRET", SECRET);
     wipe(&world);
     certify(&world, ("a", "127.0.0.1"), &OF_THIS_MACHINE);
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = lasting_port();
     let cluster = format!("{{address: 'https://127.0.0.1:{port}', secret: '${{CLUSTER_SECRET}}', ca: ../ca.pem}}");
     let store = format!("store: {{postgres: '${{DATABASE_URL}}', experimental: true, cluster: {cluster}}}\n");
     world.write("config.yml", format!("{CONFIG}port: {port}\ntls_cert: ../a.pem\ntls_key: ../a.key\n{store}"));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio_postgres::NoTls;
 
 use crate::fault_proxy::FaultProxy;
-use crate::http::{Answer, Incoming, open_if_there};
+use crate::http::{Answer, Incoming, lasting_port, open_if_there};
 use crate::people::Person;
 use crate::postgres::{TestDatabase, postgres};
 use crate::postgres_home::{exported, run, text_of, wipe};
@@ -167,7 +167,7 @@ async fn member(
     model: Option<String>,
 ) -> Member {
     let to_database = FaultProxy::to(([127, 0, 0, 1], database.port).into()).await;
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = lasting_port();
     let own = ([127, 0, 0, 1], port).into();
     let peers = match network {
         Network::Direct => None,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -271,4 +272,16 @@ impl Body {
         self.read.read_exact(&mut bytes).await.ok()?;
         Some(bytes)
     }
+}
+
+/// Returns a port of this machine that a server can have again after it was stopped: one from below those that the system gives to
+/// clients, which could take it meanwhile.
+pub fn lasting_port() -> u16 {
+    const FIRST: u16 = 20_000;
+    const COUNT: u16 = 12_000;
+    static GIVEN: AtomicU16 = AtomicU16::new(0);
+    // Test programs that run at the same time begin at different places.
+    let start = (std::process::id() % u32::from(COUNT)) as u16;
+    let next = || FIRST + start.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed)) % COUNT;
+    std::iter::repeat_with(next).find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a port")
 }

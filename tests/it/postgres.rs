@@ -16,6 +16,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{Notify, OnceCell};
 use tokio_postgres::NoTls;
 
+use crate::http::lasting_port;
 use crate::world::eventually;
 
 /// The password of the user `miniclaw`. It must appear in nothing that a program prints.
@@ -137,7 +138,7 @@ impl Postgres {
         init.arg(format!("--pwfile={}", password.display())).arg("-D").arg(folder.join("data"));
         let made = init.output().unwrap();
         assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = lasting_port();
         let mut keeper = command(Path::new("/bin/sh"));
         keeper.args(["-c", KEEPER, "sh"]).arg(bin).arg(&folder).arg(options(port, &folder));
         let keeper = Mutex::new(keeper.stdin(Stdio::piped()).spawn().unwrap());

@@ -5,6 +5,7 @@ use std::process::{Child, Stdio};
 
 use tokio_postgres::NoTls;
 
+use crate::http::lasting_port;
 use crate::postgres::{KEEPER, PASSWORD, TestDatabase, command, execute, give, options, programs, reachable};
 use crate::world::eventually;
 
@@ -52,7 +53,7 @@ impl NodeFolder {
     }
 
     fn start(self) -> PostgresNode {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = lasting_port();
         let mut keeper = command(Path::new("/bin/sh"));
         keeper.args(["-c", KEEPER, "sh"]).arg(&self.bin).arg(&self.folder).arg(options(port, &self.folder));
         let keeper = keeper.stdin(Stdio::piped()).spawn().unwrap();

@@ -13,6 +13,7 @@ use miniclaw::store::{
 use secrecy::SecretString;
 
 use crate::crash::Rng;
+use crate::http::lasting_port;
 use crate::postgres::{PASSWORD, PgProxy, TestDatabase, postgres};
 use crate::world::eventually;
 
@@ -379,7 +380,7 @@ impl Pooler {
             return None;
         };
         let folder = tempfile::Builder::new().prefix("miniclaw-pgbouncer-").tempdir().unwrap();
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = lasting_port();
         let users = folder.path().join("users");
         fs::write(&users, format!("\"miniclaw\" \"{PASSWORD}\"\n")).unwrap();
         let config = folder.path().join("pgbouncer.ini");

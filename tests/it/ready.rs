@@ -1,11 +1,11 @@
 //! `/ready` says whether new requests should come to a server: not while it starts, stops, or cannot reach its database.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 
 use serde_json::json;
 use tokio::net::TcpStream;
 
-use crate::http::{Answer, raw};
+use crate::http::{Answer, lasting_port, raw};
 use crate::postgres_home::{kept, kept_behind};
 use crate::script::script;
 use crate::world::{Server, World, eventually};
@@ -33,8 +33,7 @@ async fn ready_server_says_nothing_but_that() {
 async fn starting_server_is_unready_and_other_requests_wait() {
     let Some((database, world)) = kept(World::new(script([])).await).await else { return };
     let held = database.hold("LOCK TABLE homes IN ACCESS EXCLUSIVE MODE").await;
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free.port()));
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, lasting_port()));
     let port = address.port().to_string();
     let arguments = ["--port", &port];
     let meanwhile = async {
