@@ -7,7 +7,6 @@ use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::ws::{self, Message, WebSocket};
 use axum::http::{HeaderMap, HeaderName, Response, header};
 use futures_util::future::BoxFuture;
-use futures_util::stream::SplitSink;
 use futures_util::{FutureExt, SinkExt, StreamExt, stream};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
@@ -136,24 +135,26 @@ impl OwnerSocket {
 
     /// Sends `first` to the owner, and passes frames between it and the client's WebSocket until one side ends, or the client says
     /// nothing for as long as `idle`: this server answers the owner's pings itself, so the owner would not notice. The client is
-    /// told if the home moves or this server stops.
+    /// told if the home moves, the owner is lost or this server stops.
     pub async fn pass_frames(self, client: WebSocket, first: Option<String>, idle: Duration) {
         let Ok(owner) = self.connection.await else { return };
         // The client's frames were measured when they were read.
         let limits = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
         let owner = WebSocketStream::from_raw_socket(TokioIo::new(owner), Role::Client, Some(limits)).await;
         let ((mut to_owner, mut from_owner), (mut to_client, mut from_client)) = (owner.split(), client.split());
+        // Each returns whether the owner was lost without a word.
         let up = async {
             if let Some(first) = first
                 && to_owner.send(Frame::text(first)).await.is_err()
             {
-                return;
+                return true;
             }
             while let Ok(Some(Ok(frame))) = timeout(idle, from_client.next()).await {
                 if to_owner.send(of_client(frame)).await.is_err() {
-                    return;
+                    return true;
                 }
             }
+            false
         };
         let down = async {
             let mut is_closed = false;
@@ -161,26 +162,21 @@ impl OwnerSocket {
                 is_closed |= frame.is_close();
                 let Some(frame) = of_owner(frame) else { continue };
                 if to_client.send(frame).await.is_err() {
-                    return;
+                    return false;
                 }
             }
-            if !is_closed {
-                // The owner was lost without a word.
-                close(&mut to_client).await;
-            }
+            !is_closed
         };
-        tokio::select! {
-            () = up => {}
-            () = down => {}
-            () = self.ends.ended() => close(&mut to_client).await,
+        let is_to_come_again = tokio::select! {
+            is_lost = up => is_lost,
+            is_lost = down => is_lost,
+            () = self.ends.ended() => true,
+        };
+        if is_to_come_again {
+            let close = ws::CloseFrame { code: ws::close_code::AWAY, reason: "going away".into() };
+            let _ = timeout(CLOSE_TIMEOUT, to_client.send(Message::Close(Some(close)))).await;
         }
     }
-}
-
-/// Tells a client that it may connect again.
-async fn close(client: &mut SplitSink<WebSocket, Message>) {
-    let frame = ws::CloseFrame { code: ws::close_code::AWAY, reason: "going away".into() };
-    let _ = timeout(CLOSE_TIMEOUT, client.send(Message::Close(Some(frame)))).await;
 }
 
 fn of_client(frame: Message) -> Frame {

@@ -141,7 +141,11 @@ pub async fn connect<'a>(
             Link::Program(connection) if era == Era::Legacy => connection.ended().filter(|ended| ended != STOPPED),
             Link::Program(_) | Link::Remote(_) => None,
         };
-        if era == Era::Legacy && other.has_answered && refused.last().is_some_and(|probe| !probe.has_answered) {
+        if remembered.is_none()
+            && era == Era::Legacy
+            && other.has_answered
+            && refused.last().is_some_and(|probe| !probe.has_answered)
+        {
             tries.push((Era::Modern, START));
         }
         refused.push(OtherEra { why: ended.unwrap_or(other.why), ..other });
