@@ -166,6 +166,23 @@ test('with a model, both shares, their sum and the near misses show', async ({ a
   await shot(page, 'card-why')
 })
 
+test('a passage that its file repeats says how often', async ({ app, open }) => {
+  const { hits, ...search } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
+  const [first, ...others] = hits
+  const results = [{ ...first, how: { ...first.how, duplicates: 2 } }, ...others]
+  const page = await withFrames(open, [
+    { type: 'retrieval', query: QUESTION, results, search: { ...search, hits: [] } },
+  ])
+  await openCard(page)
+  const passages = card(page).getByRole('listitem')
+  for (const passage of (await passages.all()).slice(0, 2)) {
+    await passage.getByText('Details', { exact: true }).click()
+  }
+  await passages.first().getByText('The file says the same 2 more times').waitFor()
+  assert.equal(await card(page).getByText('The file says the same').count(), 1)
+  await shot(page, 'card-duplicates')
+})
+
 test('passages without an explanation show without one', async ({ app, open }) => {
   const { hits, ...search } = await fakeSearch(app, { query: QUESTION, folder: 'knowledge' })
   const results = hits.map(({ how, ...hit }) => hit)

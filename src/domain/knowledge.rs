@@ -68,6 +68,10 @@ pub struct ScoreExplanation {
     /// What the confidence is judged by, with the cosine. Absent if an older version found the hit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
+    /// Number of other passages of the file that say the same and are left out. The hit is the first of them in the file; the
+    /// scores are those of the best of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub duplicates: u32,
 }
 
 /// What a passage has of its question, whatever the other passages have.

@@ -5,8 +5,10 @@ use tantivy::DocAddress;
 use super::analyse::WritingSystem;
 use super::confidence::{Assessment, FLOOR, Meaning};
 use super::cosine_scale::Nearness;
+use super::duplicates::Runs;
 use super::fuse::{Candidate, Ranked, ScoredCandidates};
 use super::lexical::TermMatches;
+use super::passage::Passage;
 use super::search::{Cosines, SearchError, Searchable};
 use super::windows::{ScoredWindows, Window};
 use crate::domain::Hit;
@@ -32,6 +34,25 @@ pub(super) struct Answers<'a> {
 const MAX_SHARED: f64 = 0.25;
 /// The same limit for the second pass, if the first one finds too few windows.
 const MAX_SHARED_FALLBACK: f64 = 0.5;
+/// Maximum number of windows that one is compared with to find out whether they say the same.
+const MAX_COMPARED: usize = 16;
+/// Maximum difference of their scores, relative to the better one: texts that say the same have the same words.
+const MAX_DIFFERENCE: f64 = 0.2;
+
+/// A window that is a separate answer.
+pub(super) struct Chosen {
+    pub ranked: Ranked<usize>,
+    /// The first passage of the file that says the same.
+    passage: Passage,
+    /// The other windows that say the same.
+    duplicates: Vec<usize>,
+}
+
+impl Chosen {
+    fn windows(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.ranked.candidate.address).chain(self.duplicates.iter().copied())
+    }
+}
 
 impl Answers<'_> {
     pub fn candidates(&self) -> Vec<Candidate<usize>> {
@@ -58,36 +79,90 @@ impl Answers<'_> {
     }
 
     /// Returns the best windows that are separate answers, best first; windows of the second pass come last.
-    pub fn chosen(&self, ranked: &ScoredCandidates<usize>, count: usize) -> Vec<Ranked<usize>> {
+    ///
+    /// # Errors
+    /// Returns an error if the index is damaged.
+    pub fn chosen(&self, ranked: &ScoredCandidates<usize>, count: usize) -> Result<Vec<Chosen>, SearchError> {
         let shared = |a: usize, b: usize, share: f64| {
             let (a, b) = (&self.scored.windows[a], &self.scored.windows[b]);
             f64::from(a.shared(b)) > share * f64::from(a.length().min(b.length()))
         };
-        let mut chosen: Vec<Ranked<usize>> = Vec::with_capacity(count);
+        let mut chosen: Vec<Chosen> = Vec::with_capacity(count);
         for limit in [MAX_SHARED, MAX_SHARED_FALLBACK] {
             for ranked in ranked.iter() {
                 if chosen.len() >= count {
-                    return chosen;
+                    return Ok(chosen);
                 }
-                let window = ranked.candidate.address;
-                let known = |better: &Ranked<usize>| {
-                    better.candidate.address == window || shared(better.candidate.address, window, limit)
+                let is_known = |window: usize| {
+                    let mut others = chosen.iter().flat_map(Chosen::windows);
+                    others.any(|better| better == window || shared(better, window, limit))
                 };
-                if !chosen.iter().any(known) {
-                    chosen.push(ranked);
+                if !is_known(ranked.candidate.address) {
+                    let found = self.with_duplicates(ranked, is_known)?;
+                    chosen.push(found);
                 }
             }
         }
-        chosen
+        Ok(chosen)
     }
 
-    pub fn hit(&self, rank: u32, ranked: &Ranked<usize>) -> Result<Hit, SearchError> {
+    /// Looks for windows of the same file that say the same as this one, under the same heading and with the same words of the
+    /// question. Their centres are the same line or sentence.
+    fn with_duplicates(&self, ranked: Ranked<usize>, is_known: impl Fn(usize) -> bool) -> Result<Chosen, SearchError> {
+        let windows = &self.scored.windows;
+        let best = &windows[ranked.candidate.address];
+        let mut found = Chosen { ranked, passage: self.passage(best)?, duplicates: Vec::new() };
+        let mut runs = None;
+        let words = self.words(best);
+        for (at, window) in self.alike(best).take(MAX_COMPARED) {
+            let is_counted = found.duplicates.iter().any(|&other: &usize| windows[other].shared(window) > 0);
+            if is_counted || is_known(at) || self.words(window) != words {
+                continue;
+            }
+            let passage = self.passage(window)?;
+            let runs = runs.get_or_insert_with(|| Runs::of(&found.passage.text));
+            if passage.heading == found.passage.heading && runs.say_the_same(&Runs::of(&passage.text)) {
+                found.duplicates.push(at);
+                if passage.range.start < found.passage.range.start {
+                    found.passage = passage;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the other windows of the file with a centre of the same size and nearly the same score.
+    fn alike(&self, best: &Window) -> impl Iterator<Item = (usize, &Window)> {
+        let centre = |window: &Window| {
+            let unit = &self.scored.spans[window.span].units[window.centre].1;
+            (unit.terms, unit.tokens)
+        };
+        self.scored.windows.iter().enumerate().filter(move |(_, window)| {
+            centre(window) == centre(best)
+                && (window.score - best.score).abs() <= MAX_DIFFERENCE * best.score
+                && window.shared(best) == 0
+                && self.searchable.snapshot.same_file(window.chunk, best.chunk)
+        })
+    }
+
+    /// Returns which words of the question a window has.
+    fn words(&self, window: &Window) -> Vec<bool> {
+        self.scored.parts(window).take(self.matches.len()).map(|(score, _)| score > 0.0).collect()
+    }
+
+    fn passage(&self, window: &Window) -> Result<Passage, SearchError> {
+        Ok(self.searchable.snapshot.passage(window.begin, window.end, window.chunk)?)
+    }
+
+    pub fn hit(&self, rank: u32, chosen: Chosen) -> Hit {
+        let Chosen { ranked, passage, duplicates } = chosen;
+        let duplicates = duplicates.len() as u32;
         let Ranked { candidate, lexical_share, vector_share, vector_weight, late_share, late_weight, fused } = ranked;
         let window = &self.scored.windows[candidate.address];
         let lexical = (candidate.lexical > 0.0).then(|| LexicalScore {
             score: window.score,
             rank: 1 + self.chunks_better_than(window.score),
-            share: *lexical_share,
+            share: lexical_share,
             terms: self.terms(window),
         });
         let (mean, bias) = self.cosines.as_ref().map_or((0.0, 0.0), |cosines| (cosines.mean, cosines.bias));
@@ -95,9 +170,9 @@ impl Answers<'_> {
             cosine,
             mean: Some(mean),
             rank: 1 + self.cosines.as_ref().map_or(0, |cosines| cosines.nearer_than(cosine)),
-            share: *vector_share,
+            share: vector_share,
         });
-        let late = candidate.late.map(|score| LateScore { score, share: *late_share, weight: *late_weight });
+        let late = candidate.late.map(|score| LateScore { score, share: late_share, weight: late_weight });
         let nearness = candidate.cosine.map(|cosine| Nearness {
             cosine,
             mean,
@@ -106,10 +181,9 @@ impl Answers<'_> {
         let evidence = self.assessment.evidence(&self.relative_scores(window));
         let meaning = Meaning { nearness, late: candidate.late, is_foreign: candidate.foreign };
         let confidence = self.assessment.confidence(&evidence, meaning);
-        let passage = self.searchable.snapshot.passage(window.begin, window.end, window.chunk)?;
-        Ok(Hit {
+        Hit {
             text: passage.text,
-            score: *fused,
+            score: fused,
             confidence: Some(confidence),
             weak: confidence < FLOOR,
             source: passage.source,
@@ -118,13 +192,14 @@ impl Answers<'_> {
             range: (passage.range.start, passage.range.end),
             how: Some(ScoreExplanation {
                 rank,
-                vector_weight: *vector_weight,
+                vector_weight,
                 lexical,
                 vector,
                 late,
                 evidence: Some(evidence),
+                duplicates,
             }),
-        })
+        }
     }
 
     /// Returns the score that each word contributes, relative to its idf.

@@ -13,6 +13,7 @@ pub mod chunk_index;
 mod chunk_positions;
 pub mod confidence;
 mod cosine_scale;
+mod duplicates;
 mod embed;
 pub mod extract;
 mod fetched;

@@ -8,7 +8,7 @@ use tantivy::DocAddress;
 use super::analyse::{Analyser, Query, WritingSystem, holds_identifier};
 use super::confidence::{AssessedIndex, Assessment};
 use super::cosine_scale::CosineScale;
-use super::fuse::{VECTOR_WEIGHT, ranked};
+use super::fuse::{Ranked, VECTOR_WEIGHT, ranked};
 use super::hits::{Answers, best_of_chunks, missed_by};
 use super::late::{self, TokenVectors};
 use super::lexical::Bm25;
@@ -152,12 +152,10 @@ impl Searchable<'_> {
         };
         let ranked = ranked(answers.candidates(), weights);
         let k = request.k.min(MAX_HITS);
-        let chosen = answers.chosen(&ranked, k + request.near_misses);
-        let mut shown = Vec::with_capacity(chosen.len());
-        for (at, ranked) in chosen.into_iter().enumerate() {
-            let hit = answers.hit(at as u32 + 1, &ranked)?;
-            shown.push((ranked, hit));
-        }
+        let chosen = answers.chosen(&ranked, k + request.near_misses)?;
+        let numbered = chosen.into_iter().zip(1..);
+        let mut shown: Vec<(Ranked<usize>, Hit)> =
+            numbered.map(|(chosen, rank)| (chosen.ranked, answers.hit(rank, chosen))).collect();
         let missed = shown.split_off(k.min(shown.len()));
         let last = shown.last().map(|(last, _)| *last);
         let near_misses =

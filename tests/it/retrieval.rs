@@ -100,6 +100,26 @@ async fn search_explains_its_scores() {
 }
 
 #[tokio::test]
+async fn repeated_passage_is_one_hit() {
+    let told = |name: &str| (0..30).map(|n| format!("Line {n} of the {name}. ")).collect::<String>();
+    let report = format!("{}The penguins swim to the south. {}", told("report"), told("appendix"));
+    let repeating = format!("{}\n\n{report}\n\n{}\n\n{report}\n", told("introduction"), told("middle"));
+    let world = World::new(script([])).await.with_file("knowledge/report.md", &repeating);
+    let world = world.with_file("knowledge/copy.md", &report);
+    let server = world.serve().await;
+    let search = server.get("/api/retrieval/search?query=Where+do+penguins+swim%3F&k=2").await.ok();
+    let hits = search["hits"].as_array().unwrap();
+    let duplicates: Vec<(&Value, &Value)> =
+        hits.iter().map(|hit| (&hit["source"], &hit["how"]["duplicates"])).collect();
+    let (once, twice) = (json!("knowledge/copy.md"), json!("knowledge/report.md"));
+    assert!(duplicates.len() == 2 && duplicates.contains(&(&once, &Value::Null)), "{search:#}");
+    assert!(duplicates.contains(&(&twice, &json!(1))), "{search:#}");
+    let first = hits.iter().find(|hit| hit["source"] == twice).unwrap();
+    let end = first["range"][1].as_u64().unwrap() as usize;
+    assert!(end < repeating.find("middle").unwrap() + 40 && repeating[..end].contains("penguins"), "{first:#}");
+}
+
+#[tokio::test]
 async fn vectors_answer_what_words_miss() {
     let (config, asked) = embedder().await;
     let world = World::new(script([]))

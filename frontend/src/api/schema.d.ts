@@ -7796,6 +7796,12 @@ export interface components {
             vector?: components["schemas"]["VectorScore"] | null;
             late?: components["schemas"]["LateScore"] | null;
             evidence?: components["schemas"]["Evidence"] | null;
+            /**
+             * Format: int32
+             * @description Number of other passages of the file that say the same and are left out. The hit is the first of them in the file; the
+             *     scores are those of the best of them.
+             */
+            duplicates?: number;
         };
         /** @description A search with everything that determined its result. */
         Search: {

@@ -1,6 +1,7 @@
 //! Tests that search a folder of documents, as a library does.
 
 mod answers;
+mod duplicates;
 mod follows;
 mod library_chunks;
 mod retrievers;

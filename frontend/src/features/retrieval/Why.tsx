@@ -60,6 +60,9 @@ export default function Why({ how, score, foreign }: Props) {
       <Side name={t('together')} tone="text-fg">
         <Sum how={how} score={score} />
         {foreign && <span className="block text-fg-3 text-meta">{t('otherScript')}</span>}
+        {!!how.duplicates && (
+          <span className="block text-fg-3 text-meta">{t('duplicates', { n: how.duplicates })}</span>
+        )}
       </Side>
     </dl>
   )

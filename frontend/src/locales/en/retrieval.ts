@@ -19,6 +19,8 @@ export const retrieval = {
   noVectorYet: 'no vector yet: keyword score used instead',
   together: 'Total',
   otherScript: 'Written in a different script than the question, so semantic similarity weighs more.',
+  duplicates:
+    'The file says the same {n} more {n|time|times}; this is the first, with the score of the best.',
   nearMisses: '{n} near {n|miss|misses}',
   behind: '{n} below',
   missNoWord: 'no terms in common with the question; semantic score {score}',
