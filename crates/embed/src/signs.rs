@@ -7,6 +7,7 @@ const STEP: usize = 64;
 /// A query's vector, prepared for the comparison with vectors of signs.
 pub struct SignQuery {
     /// The codes of the components, followed by zeros up to a multiple of [`STEP`].
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only the AVX-512 kernel reads them"))]
     codes: Vec<i8>,
     /// For each byte of signs, the sum of the codes of its set bits.
     sums: Vec<[i16; 256]>,

@@ -92,8 +92,9 @@ const PRCTLS: [i32; 29] = [
     PR_GET_TID_ADDRESS,
     PR_SET_THP_DISABLE,
     PR_GET_THP_DISABLE,
-    PR_GET_SPECULATION_CTRL,
     PR_SET_VMA,
+    // PR_GET_SPECULATION_CTRL, which libc has only for some processors
+    52,
     // PR_SVE_SET_VL, PR_SVE_GET_VL, PR_PAC_RESET_KEYS, PR_SET_TAGGED_ADDR_CTRL, PR_GET_TAGGED_ADDR_CTRL: specific to
     // aarch64.
     50,
