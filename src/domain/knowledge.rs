@@ -68,8 +68,8 @@ pub struct ScoreExplanation {
     /// What the confidence is judged by, with the cosine. Absent if an older version found the hit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
-    /// Number of other passages of the file that say the same and are left out. The hit is the first of them in the file; the
-    /// scores are those of the best of them.
+    /// Number of other passages with the same text that were found in the file and are left out. The hit is the first of them in
+    /// the file; the scores are those of the best of them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub duplicates: u32,
 }

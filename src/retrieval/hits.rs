@@ -5,7 +5,7 @@ use tantivy::DocAddress;
 use super::analyse::WritingSystem;
 use super::confidence::{Assessment, FLOOR, Meaning};
 use super::cosine_scale::Nearness;
-use super::duplicates::Runs;
+use super::duplicates::Words;
 use super::fuse::{Candidate, Ranked, ScoredCandidates};
 use super::lexical::TermMatches;
 use super::passage::Passage;
@@ -34,17 +34,18 @@ pub(super) struct Answers<'a> {
 const MAX_SHARED: f64 = 0.25;
 /// The same limit for the second pass, if the first one finds too few windows.
 const MAX_SHARED_FALLBACK: f64 = 0.5;
-/// Maximum number of windows that one is compared with to find out whether they say the same.
-const MAX_COMPARED: usize = 16;
-/// Maximum difference of their scores, relative to the better one: texts that say the same have the same words.
+/// Maximum number of windows with other text that one is compared with to find those with the same text.
+const MAX_OTHERS: usize = 16;
+/// Maximum difference of the lexical scores of two windows with the same text, relative to the one that ranks first.
 const MAX_DIFFERENCE: f64 = 0.2;
 
 /// A window that is a separate answer.
 pub(super) struct Chosen {
     pub ranked: Ranked<usize>,
-    /// The first passage of the file that says the same.
+    /// The first passage of the file with this text.
     passage: Passage,
-    /// The other windows that say the same.
+    text: Words,
+    /// The other windows with this text.
     duplicates: Vec<usize>,
 }
 
@@ -97,52 +98,80 @@ impl Answers<'_> {
                     let mut others = chosen.iter().flat_map(Chosen::windows);
                     others.any(|better| better == window || shared(better, window, limit))
                 };
-                if !is_known(ranked.candidate.address) {
-                    let found = self.with_duplicates(ranked, is_known)?;
-                    chosen.push(found);
+                if is_known(ranked.candidate.address) {
+                    continue;
+                }
+                let mut found = self.separate(ranked)?;
+                match chosen.iter().position(|other| self.are_duplicates(other, &found)) {
+                    Some(other) => chosen[other].duplicates.push(ranked.candidate.address),
+                    None => {
+                        self.find_duplicates(&mut found, is_known)?;
+                        chosen.push(found);
+                    }
                 }
             }
         }
         Ok(chosen)
     }
 
-    /// Looks for windows of the same file that say the same as this one, under the same heading and with the same words of the
-    /// question. Their centres are the same line or sentence.
-    fn with_duplicates(&self, ranked: Ranked<usize>, is_known: impl Fn(usize) -> bool) -> Result<Chosen, SearchError> {
+    fn separate(&self, ranked: Ranked<usize>) -> Result<Chosen, SearchError> {
+        let passage = self.passage(&self.scored.windows[ranked.candidate.address])?;
+        Ok(Chosen { ranked, text: Words::of(&passage.text), passage, duplicates: Vec::new() })
+    }
+
+    /// Whether two windows of a file have the same text under the same heading, and the same words of the question.
+    fn are_duplicates(&self, one: &Chosen, other: &Chosen) -> bool {
+        let words = |chosen: &Chosen| self.words(&self.scored.windows[chosen.ranked.candidate.address]);
+        (&one.passage.source, &one.passage.heading) == (&other.passage.source, &other.passage.heading)
+            && one.text.are_the_same(&other.text)
+            && words(one) == words(other)
+    }
+
+    /// Finds the windows of the same file with the same text as `found`. The first passage in the file becomes its passage, so that a
+    /// file is cited at the same place whatever the question is.
+    fn find_duplicates(&self, found: &mut Chosen, is_known: impl Fn(usize) -> bool) -> Result<(), SearchError> {
         let windows = &self.scored.windows;
-        let best = &windows[ranked.candidate.address];
-        let mut found = Chosen { ranked, passage: self.passage(best)?, duplicates: Vec::new() };
-        let mut runs = None;
-        let words = self.words(best);
-        for (at, window) in self.alike(best).take(MAX_COMPARED) {
-            let is_counted = found.duplicates.iter().any(|&other: &usize| windows[other].shared(window) > 0);
+        let best = &windows[found.ranked.candidate.address];
+        let (words, heading) = (self.words(best), found.passage.heading.clone());
+        let mut others = 0;
+        for (at, window) in self.alike(best) {
+            let is_counted = found.duplicates.iter().any(|&other| windows[other].shared(window) > 0);
             if is_counted || is_known(at) || self.words(window) != words {
                 continue;
             }
             let passage = self.passage(window)?;
-            let runs = runs.get_or_insert_with(|| Runs::of(&found.passage.text));
-            if passage.heading == found.passage.heading && runs.say_the_same(&Runs::of(&passage.text)) {
-                found.duplicates.push(at);
-                if passage.range.start < found.passage.range.start {
-                    found.passage = passage;
+            if passage.heading != heading || !found.text.are_the_same(&Words::of(&passage.text)) {
+                others += 1;
+                if others == MAX_OTHERS {
+                    break;
                 }
+                continue;
+            }
+            found.duplicates.push(at);
+            if passage.range.start < found.passage.range.start {
+                found.passage = passage;
             }
         }
-        Ok(found)
+        Ok(())
     }
 
-    /// Returns the other windows of the file with a centre of the same size and nearly the same score.
-    fn alike(&self, best: &Window) -> impl Iterator<Item = (usize, &Window)> {
-        let centre = |window: &Window| {
+    /// Returns the other windows of the file with a centre of the same size and nearly the same score, those with the nearest score
+    /// first.
+    fn alike(&self, best: &Window) -> Vec<(usize, &Window)> {
+        let size = |window: &Window| {
             let unit = &self.scored.spans[window.span].units[window.centre].1;
             (unit.terms, unit.tokens)
         };
-        self.scored.windows.iter().enumerate().filter(move |(_, window)| {
-            centre(window) == centre(best)
-                && (window.score - best.score).abs() <= MAX_DIFFERENCE * best.score
+        let (of_best, difference) = (size(best), |window: &Window| (window.score - best.score).abs());
+        let is_alike = |(_, window): &(usize, &Window)| {
+            size(window) == of_best
+                && difference(window) <= MAX_DIFFERENCE * best.score
                 && window.shared(best) == 0
                 && self.searchable.snapshot.same_file(window.chunk, best.chunk)
-        })
+        };
+        let mut alike: Vec<_> = self.scored.windows.iter().enumerate().filter(is_alike).collect();
+        alike.sort_by(|(_, a), (_, b)| difference(a).total_cmp(&difference(b)));
+        alike
     }
 
     /// Returns which words of the question a window has.
@@ -155,7 +184,7 @@ impl Answers<'_> {
     }
 
     pub fn hit(&self, rank: u32, chosen: Chosen) -> Hit {
-        let Chosen { ranked, passage, duplicates } = chosen;
+        let Chosen { ranked, passage, duplicates, .. } = chosen;
         let duplicates = duplicates.len() as u32;
         let Ranked { candidate, lexical_share, vector_share, vector_weight, late_share, late_weight, fused } = ranked;
         let window = &self.scored.windows[candidate.address];

@@ -7798,8 +7798,8 @@ export interface components {
             evidence?: components["schemas"]["Evidence"] | null;
             /**
              * Format: int32
-             * @description Number of other passages of the file that say the same and are left out. The hit is the first of them in the file; the
-             *     scores are those of the best of them.
+             * @description Number of other passages with the same text that were found in the file and are left out. The hit is the first of them in
+             *     the file; the scores are those of the best of them.
              */
             duplicates?: number;
         };

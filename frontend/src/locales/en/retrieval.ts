@@ -20,7 +20,7 @@ export const retrieval = {
   together: 'Total',
   otherScript: 'Written in a different script than the question, so semantic similarity weighs more.',
   duplicates:
-    'Repeated {n} more {n|time|times} in this file. The first is shown, with the score of the best match.',
+    'Repeated at least {n} more {n|time|times} in this file. The first is shown, with the score of the best match.',
   nearMisses: '{n} near {n|miss|misses}',
   behind: '{n} below',
   missNoWord: 'no terms in common with the question; semantic score {score}',

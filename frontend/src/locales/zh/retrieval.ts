@@ -20,7 +20,7 @@ export const retrieval: Record<keyof typeof en, string> = {
   noVectorYet: '暂无向量：以关键词得分代替',
   together: '合计',
   otherScript: '与问题使用的文字不同，因此语义相似度权重更高。',
-  duplicates: '该文件中另有 {n} 处相同内容。此处显示第一处，得分为其中最高者。',
+  duplicates: '该文件中至少还有 {n} 处内容相同。此处显示最先出现的一处，得分取其中最高值。',
   nearMisses: '{n} 个片段接近入选',
   behind: '差 {n}',
   missNoWord: '与问题没有相同的词；语义得分 {score}',
