@@ -99,8 +99,8 @@ impl Membership {
 
     /// Returns whether this server may own homes at this moment.
     pub fn standing(&self) -> Standing {
-        let standing = *self.state.standing.borrow();
-        if self.state.is_late() || self.state.is_silent() { Standing::Fenced } else { standing }
+        self.state.fence_if_due();
+        *self.state.standing.borrow()
     }
 
     pub fn follow(&self) -> watch::Receiver<Standing> {
@@ -266,11 +266,15 @@ impl State {
     async fn fence_in_time(self: Arc<Self>) {
         loop {
             tokio::time::sleep(LOOK).await;
-            if self.is_silent() {
-                self.fence("the accounts could not be read for eight seconds");
-            } else if self.is_late() {
-                self.fence("the database did not hear from this server for eight seconds");
-            }
+            self.fence_if_due();
+        }
+    }
+
+    fn fence_if_due(&self) {
+        if self.is_silent() {
+            self.fence("the accounts could not be read for eight seconds");
+        } else if self.is_late() {
+            self.fence("the database did not hear from this server for eight seconds");
         }
     }
 }
