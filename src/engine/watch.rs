@@ -30,14 +30,13 @@ const FIRST_BYTES: u64 = 16 << 20;
 
 /// Watches the home until the engine is dropped. Periodic scans find changes for which there are no events.
 pub fn start(engine: &Arc<Engine>) {
-    let (to, events) = mpsc::channel::<Vec<PathBuf>>(256);
     let tenant = engine.tenant();
     let (home, skills, authors) = (tenant.home.clone(), tenant.skills.clone(), tenant.authors.clone());
-    let watcher = watcher(&home, to);
     let state = Follow { engine: Arc::downgrade(engine), home, skills, authors, seen: BTreeMap::new() };
-    tokio::spawn(state.run(events, watcher));
+    tokio::spawn(state.run());
 }
 
+/// Asks the system for the events of the home, which takes a look at each of its files.
 fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::RecommendedWatcher> {
     let handler = move |event: notify::Result<notify::Event>| {
         if let Ok(event) = event
@@ -100,7 +99,11 @@ struct Follow {
 }
 
 impl Follow {
-    async fn run(mut self, mut events: mpsc::Receiver<Vec<PathBuf>>, watcher: Option<notify::RecommendedWatcher>) {
+    async fn run(mut self) {
+        let (to, mut events) = mpsc::channel::<Vec<PathBuf>>(256);
+        let home = self.home.clone();
+        // Before the first look, so that no change after it is missed.
+        let watcher = tokio::task::spawn_blocking(move || watcher(&home, to)).await.ok().flatten();
         self.look(Look::First).await;
         if let Some(engine) = self.engine.upgrade() {
             // Catches changes between the first reading of the skills and this scan, which no later scan would report.
