@@ -122,8 +122,10 @@ fn recalled_answer(recalled: &Recalled, query: &PassageQuery) -> ToolAnswer {
         text.push_str("The index is still being built, so there may be more. ");
     }
     if *unreadable > 0 {
-        let (are, them) = if *unreadable == 1 { (" is", "it") } else { ("s are", "them") };
-        text.push_str(&format!("{unreadable} conversation{are} unreadable; tell the user if you need {them}. "));
+        let (s, them) = if *unreadable == 1 { ("", "it") } else { ("s", "them") };
+        text.push_str(&format!(
+            "{unreadable} conversation{s} cannot be searched in full; tell the user if you need {them}. "
+        ));
     }
     let (given, withheld) = split_weak(passages, |passage| passage.hit.weak, query.include_weak);
     let rows = |passages: &[&RecalledPassage]| passages.iter().copied().map(row).collect::<Vec<_>>();

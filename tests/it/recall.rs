@@ -150,7 +150,7 @@ async fn damaged_and_newer_conversations_are_told() {
     let server = world.serve().await;
     ask(&server, "s", "Did I speak of penguins?").await;
     let found = result(&world);
-    assert!(found.starts_with("1 conversation is unreadable"), "{found}");
+    assert!(found.starts_with("1 conversation cannot be searched in full"), "{found}");
     assert!(!found.contains("> penguins"), "{found}");
 }
 
