@@ -283,3 +283,38 @@ fn new_server(address: &str, sign_ins: Option<Vec<u8>>) -> NewServer {
     let version = env!("CARGO_PKG_VERSION").to_owned();
     NewServer { id: Uuid::new_v4(), address: address.to_owned(), version, sign_ins }
 }
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretString;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn late_server_is_fenced_by_whoever_asks_first() {
+        let (id, sent_at) = (Uuid::new_v4(), Instant::now());
+        let address = SecretString::from("postgres://miniclaw@127.0.0.1:1/none?sslmode=disable".to_owned());
+        let state = State {
+            database: DatabaseAddress::parse(&address).unwrap(),
+            address: "http://127.0.0.1:1".to_owned(),
+            sign_ins: None,
+            standing: watch::Sender::new(Standing::Member(id)),
+            last: Mutex::new(LastBeat { id, sent_at, time: Duration::ZERO }),
+            works: AtomicUsize::new(0),
+            is_draining: AtomicBool::new(false),
+            is_silent: AtomicBool::new(false),
+            due: Notify::new(),
+            leaving: Notify::new(),
+            has_left: Notify::new(),
+        };
+        let no_task = || tokio::spawn(async {}).abort_handle();
+        let membership = Membership { state: Arc::new(state), tasks: [no_task(), no_task()] };
+        let followed = membership.follow();
+        assert_eq!(membership.standing(), Standing::Member(id));
+        tokio::time::advance(SELF_FENCE).await;
+        assert_eq!(membership.standing(), Standing::Fenced);
+        assert!(followed.has_changed().unwrap(), "everybody is told, and the log says why");
+        membership.state.arrived(LastBeat { id, sent_at: Instant::now(), time: Duration::ZERO });
+        assert_eq!(membership.standing(), Standing::Member(id));
+    }
+}

@@ -109,7 +109,7 @@ impl Cluster {
 
     /// Whether a server was so late, on a busy machine, that it had to give its homes up.
     pub fn was_late(&self) -> bool {
-        self.members.iter().any(|member| member.world.log().contains("this server gives up its homes"))
+        self.members.iter().any(|member| member.world.log().contains("did not hear from this server for eight seconds"))
     }
 
     /// Returns the number of the server that owns the home by the database and lives.

@@ -137,6 +137,12 @@ mod tests {
             let length = vector.len() as f32;
             let product = query.product(signs);
             prop_assert_eq!(product, query.scaled(query.set_sum(signs)), "every kernel computes the same integers");
+            #[cfg(target_arch = "x86_64")]
+            if signs.len().is_multiple_of(STEP / 8) && std::arch::is_x86_feature_detected!("avx2") {
+                // SAFETY: the condition checks that the processor supports these instructions.
+                let set = unsafe { x86::set_sum_avx2(&query.codes, signs) };
+                prop_assert_eq!(set, query.set_sum(signs), "also where AVX-512 is preferred");
+            }
             // The bound is half a step of 2 / 254 for each component.
             prop_assert!((product - exact / length.sqrt()).abs() <= length.sqrt() / 254.0 + 1e-4, "{product} {exact}");
         }
