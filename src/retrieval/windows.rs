@@ -118,6 +118,15 @@ pub(super) fn windows<'a>(
 }
 
 impl ScoredWindows<'_> {
+    /// Returns, for each span, whether each of its units is in a window.
+    pub fn units_in_windows(&self) -> Vec<Vec<bool>> {
+        let mut in_window: Vec<Vec<bool>> = self.spans.iter().map(|span| vec![false; span.units.len()]).collect();
+        for window in &self.windows {
+            in_window[window.span][window.around.clone()].fill(true);
+        }
+        in_window
+    }
+
     pub fn pairs(&self) -> &[Pair] {
         &self.scorer.pairs
     }

@@ -8,9 +8,11 @@
 
 mod store;
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::thread;
 
-use miniclaw_embed::signs::SignQuery;
+use miniclaw_embed::signs::SignQueries;
 
 use super::lexical::idf;
 use super::snapshot::IndexSnapshot;
@@ -26,10 +28,19 @@ const SAMPLED_CHUNKS: usize = 64;
 /// An index of more chunks has no late interaction: its vectors would take 180 MB on disk and at least five minutes of a processor.
 pub const MAX_CHUNKS: usize = 10_000;
 
-/// A piece of the question, prepared for comparison.
-struct QueryPiece {
-    idf: f64,
-    vector: SignQuery,
+/// Number of parts of spans for which another thread helps, up to [`MAX_THREADS`] threads. Starting one takes about as long as
+/// comparing two parts.
+const PARTS_PER_THREAD: usize = 32;
+const MAX_THREADS: usize = 8;
+
+/// A part of a span.
+struct Part<'a> {
+    span: &'a Span,
+    index: usize,
+    /// Whether each of its own units is in a window.
+    in_window: &'a [bool],
+    /// Where to put the largest dot products of its own units.
+    closeness: &'a mut [f32],
 }
 
 /// Compares the candidates with the question.
@@ -40,21 +51,16 @@ pub(super) struct LateInteraction<'a> {
 }
 
 impl LateInteraction<'_> {
-    /// Returns the score of each window, 0 to 1. Returns `None` if the question has no pieces or a chunk in the spans has no
+    /// Returns the score of each window, 0 to 1. Returns `None` if the question has no pieces or a chunk of a window has no
     /// vectors yet: scores for only some windows would not be comparable.
     pub fn scores(&self, question: &[&TokenVector], scored: &ScoredWindows<'_>) -> Option<Vec<f64>> {
         let mean = self.tokens.mean()?;
-        let query_pieces: Vec<QueryPiece> = question
-            .iter()
-            .map(|token| QueryPiece {
-                idf: self.idf(token.piece),
-                vector: SignQuery::new(&centred(&token.vector, mean)),
-            })
-            .collect();
-        let all: f64 = query_pieces.iter().map(|piece| piece.idf).sum();
+        let idf = self.idf(question);
+        let all: f64 = idf.iter().sum();
         (all > 0.0).then_some(())?;
-        let spans = scored.spans.iter().map(|span| self.closeness(&query_pieces, span));
-        let closeness = spans.collect::<Option<Vec<_>>>()?;
+        let vectors: Vec<Vec<f32>> = question.iter().map(|token| centred(&token.vector, mean)).collect();
+        let query_pieces = SignQueries::new(&vectors);
+        let closeness = self.closeness(&query_pieces, scored)?;
         let kernel = Kernel::of(self.window, SPREAD);
         let score = |window: &super::windows::Window| {
             let (span, closeness) = (&scored.spans[window.span], &closeness[window.span]);
@@ -65,28 +71,83 @@ impl LateInteraction<'_> {
                     *best = best.max(near * f64::from(*found));
                 }
             }
-            best.iter().zip(&query_pieces).map(|(best, piece)| best * piece.idf).sum::<f64>() / all
+            best.iter().zip(&idf).map(|(best, idf)| best * idf).sum::<f64>() / all
         };
         Some(scored.windows.iter().map(score).collect())
     }
 
-    fn idf(&self, piece: u32) -> f64 {
-        let document_frequency = self.snapshot.keys().filter(|(_, key)| self.tokens.holds(*key, piece)).count();
-        idf(self.snapshot.len(), document_frequency as u32)
-    }
-
-    /// Returns, for each unit of a span and each piece of the question, the largest dot product, or 0 if none is positive.
-    fn closeness(&self, query_pieces: &[QueryPiece], span: &Span) -> Option<Vec<f32>> {
-        let mut closeness = vec![0.0f32; span.offsets.units() * query_pieces.len()];
-        for (part_index, part) in span.parts.iter().enumerate() {
-            let signs = self.tokens.read(self.snapshot.key(part.chunk))?;
-            for (start, bits) in signs.each() {
-                let Some(unit) = span.fresh_unit(part_index, start) else { continue };
-                let own = &mut closeness[unit * query_pieces.len()..];
-                own.iter_mut().zip(query_pieces).for_each(|(most, piece)| *most = most.max(piece.vector.product(bits)));
+    /// Returns the idf of each piece among the chunks of the index.
+    fn idf(&self, question: &[&TokenVector]) -> Vec<f64> {
+        let mut document_frequencies = vec![0; question.len()];
+        for distinct in self.snapshot.keys().filter_map(|(_, key)| self.tokens.distinct_pieces(key)) {
+            for (document_frequency, token) in document_frequencies.iter_mut().zip(question) {
+                *document_frequency += u32::from(distinct.binary_search(&token.piece).is_ok());
             }
         }
-        Some(closeness)
+        document_frequencies
+            .into_iter()
+            .map(|document_frequency| idf(self.snapshot.len(), document_frequency))
+            .collect()
+    }
+
+    /// Returns, for each unit of each span and each piece of the question, the largest dot product, or 0 if none is positive or
+    /// the unit is in no window.
+    fn closeness(&self, query_pieces: &SignQueries, scored: &ScoredWindows) -> Option<Vec<Vec<f32>>> {
+        let pieces = query_pieces.len();
+        let in_window = scored.units_in_windows();
+        let mut closeness: Vec<_> = in_window.iter().map(|units| vec![0.0f32; units.len() * pieces]).collect();
+        let mut parts = Vec::new();
+        for ((span, in_window), closeness) in scored.spans.iter().zip(&in_window).zip(&mut closeness) {
+            let mut rest = closeness.as_mut_slice();
+            for (index, units) in span.own.iter().enumerate() {
+                let (closeness, after) = rest.split_at_mut(units.len() * pieces);
+                let part = Part { span, index, in_window: &in_window[units.clone()], closeness };
+                if part.in_window.contains(&true) {
+                    parts.push(part);
+                }
+                rest = after;
+            }
+        }
+        self.compare_all(query_pieces, parts).then_some(closeness)
+    }
+
+    /// Compares the pieces of all parts with those of the question, on several threads. Returns whether all of them have
+    /// vectors.
+    fn compare_all(&self, query_pieces: &SignQueries, parts: Vec<Part>) -> bool {
+        let available = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+        let others = (parts.len() / PARTS_PER_THREAD).min(available - 1);
+        let (parts, is_complete) = (Mutex::new(parts.into_iter()), AtomicBool::new(true));
+        let work = || {
+            let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+            while let Some(part) = next().filter(|_| is_complete.load(Ordering::Relaxed)) {
+                if self.compare(query_pieces, part).is_none() {
+                    is_complete.store(false, Ordering::Relaxed);
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..others {
+                // If the system has no thread left, the others do its work.
+                let _ = thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+        is_complete.into_inner()
+    }
+
+    /// Compares the pieces of a part with those of the question. Returns `None` if it has no vectors yet.
+    fn compare(&self, query_pieces: &SignQueries, part: Part) -> Option<()> {
+        let Part { span, index, in_window, closeness } = part;
+        let signs = self.tokens.read(self.snapshot.key(span.parts[index].chunk))?;
+        for (start, bits) in signs.each() {
+            let Some(unit) = span.fresh_unit(index, start) else { continue };
+            let own = unit - span.own[index].start;
+            if in_window[own] {
+                let highest = &mut closeness[own * query_pieces.len()..][..query_pieces.len()];
+                query_pieces.raise_to_products(bits, highest);
+            }
+        }
+        Some(())
     }
 }
 

@@ -11,6 +11,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use crate::domain::TokenVector;
@@ -45,14 +46,16 @@ struct Record {
 
 /// The pieces of a chunk's text: their byte offsets in the chunk, and their signs.
 pub(super) struct SignBits {
-    pub starts: Vec<u32>,
-    bits: Vec<u8>,
+    starts: Vec<u32>,
+    /// The bytes of the record, and where its signs are.
+    record: Vec<u8>,
+    bits: Range<usize>,
     width: usize,
 }
 
 impl SignBits {
     pub fn each(&self) -> impl Iterator<Item = (u32, &[u8])> {
-        self.starts.iter().copied().zip(self.bits.chunks_exact(self.width))
+        self.starts.iter().copied().zip(self.record[self.bits.clone()].chunks_exact(self.width))
     }
 }
 
@@ -99,9 +102,9 @@ impl TokenVectors {
         self.records.contains_key(&key)
     }
 
-    /// Returns whether the chunk is stored and its indexed text contains this piece.
-    pub fn holds(&self, key: u64, piece: u32) -> bool {
-        self.records.get(&key).is_some_and(|record| record.pieces.binary_search(&piece).is_ok())
+    /// Returns the distinct piece ids of a chunk's indexed text, ascending, if the chunk is stored.
+    pub fn distinct_pieces(&self, key: u64) -> Option<&[u32]> {
+        self.records.get(&key).map(|record| record.pieces.as_slice())
     }
 
     pub fn mean(&self) -> Option<&[f32]> {
@@ -162,15 +165,16 @@ impl TokenVectors {
     /// Reads the pieces of a chunk. Returns `None` if they are missing or damaged.
     pub(super) fn read(&self, key: u64) -> Option<SignBits> {
         let record = self.records.get(&key)?;
-        let bytes = self.bytes(record).ok()?;
-        let (body, crc) = bytes.split_last_chunk::<4>()?;
+        let record = self.bytes(record).ok()?;
+        let (body, crc) = record.split_last_chunk::<4>()?;
         (crc32fast::hash(body) == u32::from_le_bytes(*crc)).then_some(())?;
-        let (begin, rest) = body.split_first_chunk::<RECORD_HEADER>()?;
+        let (begin, _) = body.split_first_chunk::<RECORD_HEADER>()?;
         let (count, different) = counts(begin);
-        let (_, rest) = rest.split_at_checked(4 * different)?;
-        let (starts, bits) = rest.split_at_checked(4 * count)?;
-        let starts = starts.as_chunks().0.iter().map(|start| u32::from_le_bytes(*start)).collect();
-        Some(SignBits { starts, bits: bits.to_vec(), width: self.width() })
+        let starts_at = RECORD_HEADER + 4 * different;
+        let bits = starts_at + 4 * count..body.len();
+        let starts = body.get(starts_at..bits.start)?.as_chunks().0.iter();
+        let starts = starts.map(|start| u32::from_le_bytes(*start)).collect();
+        Some(SignBits { starts, record, bits, width: self.width() })
     }
 
     /// Copies the mean and the records of `keys` into `file`, overwriting it, and returns the cache in that file.
@@ -313,8 +317,10 @@ mod tests {
         let kept: Vec<_> =
             kept.map(|token| (token.start as u32 - 5, signs(&token.vector, &[0.5; DIMENSION]))).collect();
         assert_eq!((tokens.len(), shown(&tokens, 7)), (20, kept));
-        assert!(tokens.holds(7, 7) && !tokens.holds(7, 5), "also the pieces above the chunk");
-        assert!(!tokens.has(20) && tokens.read(20).is_none() && !tokens.holds(20, 7));
+        let distinct: BTreeSet<u32> = some(7).iter().map(|token| token.piece).collect();
+        let distinct = distinct.into_iter().collect::<Vec<_>>();
+        assert_eq!(tokens.distinct_pieces(7), Some(distinct.as_slice()), "also the pieces above the chunk");
+        assert!(!tokens.has(20) && tokens.read(20).is_none() && tokens.distinct_pieces(20).is_none());
         assert_eq!(tokens.mean(), Some(&[0.5; DIMENSION][..]));
     }
 

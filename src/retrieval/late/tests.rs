@@ -129,7 +129,7 @@ fn grown_index_restarts_and_changed_one_adds() {
     fill(&tokens, &Words, &index(&[]).snapshot().unwrap(), &mut |_| panic!("nothing to make")).unwrap();
 }
 
-/// Rounds a vector to 127 steps on either side of 0. A value halfway between two steps is rounded as [`SignQuery`] rounds it,
+/// Rounds a vector to 127 steps on either side of 0. A value halfway between two steps is rounded as [`SignQueries`] rounds it,
 /// so the steps are multiplied as there: divided, such a value may come to the next step.
 fn quantised(vector: Vec<f32>) -> Vec<f32> {
     let most = vector.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
@@ -139,7 +139,6 @@ fn quantised(vector: Vec<f32>) -> Vec<f32> {
 
 /// Computes the scores directly from the definition, without tables or a store.
 fn naive(late: &LateInteraction, question: &[TokenVector], scored: &ScoredWindows) -> Vec<f64> {
-    let mean = late.tokens.mean().unwrap();
     let texts: Vec<BTreeSet<u32>> = late
         .snapshot
         .keys()
@@ -150,28 +149,16 @@ fn naive(late: &LateInteraction, question: &[TokenVector], scored: &ScoredWindow
         let (n, df) = (texts.len() as f64, texts.iter().filter(|text| text.contains(&piece)).count() as f64);
         (1.0 + (n - df + 0.5) / (df + 0.5)).ln()
     };
+    // For each span, the unit of each token and its products.
+    let products: Vec<Vec<(usize, Vec<f64>)>> =
+        scored.spans.iter().map(|span| naive_products(late, question, span)).collect();
     let score = |window: &crate::retrieval::windows::Window| {
         let span = &scored.spans[window.span];
         let mut best = vec![0.0f64; question.len()];
-        for unit in window.around.clone() {
-            let distance = f64::from(span.offsets.doubled_distance(unit, window.centre)) / 2.0;
+        for (unit, products) in products[window.span].iter().filter(|(unit, _)| window.around.contains(unit)) {
+            let distance = f64::from(span.offsets.doubled_distance(*unit, window.centre)) / 2.0;
             let near = (-0.5 * (distance / 160.0).powi(2)).exp();
-            for (part_index, part) in span.parts.iter().enumerate() {
-                let chunk = late.snapshot.chunk(part.chunk).unwrap();
-                let heading_bytes = chunk.indexed().len() - chunk.text.len();
-                for token in words(&chunk.indexed()) {
-                    let start = token.start.checked_sub(heading_bytes).map(|start| start as u32);
-                    if start.and_then(|start| span.fresh_unit(part_index, start)) != Some(unit) {
-                        continue;
-                    }
-                    for (best, asked) in best.iter_mut().zip(question) {
-                        let q = quantised(centred(&asked.vector, mean));
-                        let signs = token.vector.iter().zip(mean).map(|(d, mean)| if d > mean { 1.0 } else { -1.0 });
-                        let product: f32 = q.iter().zip(signs).map(|(q, sign)| q * sign).sum();
-                        *best = best.max(near * f64::from(product / (DIMENSION as f32).sqrt()).max(0.0));
-                    }
-                }
-            }
+            best.iter_mut().zip(products).for_each(|(best, product)| *best = best.max(near * product.max(0.0)));
         }
         let weights = question.iter().map(|token| idf(token.piece));
         let sum: f64 = best.iter().zip(weights.clone()).map(|(best, idf)| best * idf).sum();
@@ -180,10 +167,35 @@ fn naive(late: &LateInteraction, question: &[TokenVector], scored: &ScoredWindow
     scored.windows.iter().map(score).collect()
 }
 
+fn naive_products(late: &LateInteraction, question: &[TokenVector], span: &Span) -> Vec<(usize, Vec<f64>)> {
+    let mean = late.tokens.mean().unwrap();
+    let question: Vec<_> = question.iter().map(|asked| quantised(centred(&asked.vector, mean))).collect();
+    let product = |q: &Vec<f32>, token: &TokenVector| {
+        let signs = token.vector.iter().zip(mean).map(|(d, mean)| if d > mean { 1.0 } else { -1.0 });
+        f64::from(q.iter().zip(signs).map(|(q, sign)| q * sign).sum::<f32>() / (DIMENSION as f32).sqrt())
+    };
+    let mut found = Vec::new();
+    for (part_index, part) in span.parts.iter().enumerate() {
+        let chunk = late.snapshot.chunk(part.chunk).unwrap();
+        let heading_bytes = chunk.indexed().len() - chunk.text.len();
+        for token in words(&chunk.indexed()) {
+            let start = token.start.checked_sub(heading_bytes).map(|start| start as u32);
+            if let Some(unit) = start.and_then(|start| span.fresh_unit(part_index, start)) {
+                found.push((unit, question.iter().map(|q| product(q, &token)).collect()));
+            }
+        }
+    }
+    found
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn scores_match_definition(texts in prop::collection::vec("([a-f]{1,3}[ .\n]{1,2}){1,120}", 1..4), query in "([a-f]{1,3} ){1,6}") {
+    fn scores_match_definition(
+        texts in prop::collection::vec("([a-f]{1,3}[ .\n]{1,2}){1,120}|([a-f]{1,3}[ .\n]{1,2}){600,900}", 1..3),
+        query in "([a-f]{1,3} ){1,6}",
+        every in 1_usize..4,
+    ) {
         let names: Vec<String> = (0..texts.len()).map(|number| format!("memory/{number}.txt")).collect();
         let files: Vec<(&str, &str)> = names.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
         let index = index(&files);
@@ -191,8 +203,8 @@ proptest! {
         let (tokens, snapshot) = (tokens.read().unwrap(), index.snapshot().unwrap());
         let analysed = Analyser::default().query(&query);
         let matches = snapshot.matches(analysed.terms, analysed.characters).unwrap();
-        let all: Vec<_> = snapshot.keys().map(|(address, _)| address).collect();
-        let candidates = crate::retrieval::windows::Candidates { lexical: &all, vector: &[] };
+        let some: Vec<_> = snapshot.keys().map(|(address, _)| address).step_by(every).collect();
+        let candidates = crate::retrieval::windows::Candidates { lexical: &some, vector: &[] };
         let scored = crate::retrieval::windows::windows(&snapshot, &matches, &candidates, WindowLimit(256)).unwrap();
         let late = LateInteraction { tokens: &tokens, snapshot: &snapshot, window: WindowLimit(256) };
         let question = words(&query);
