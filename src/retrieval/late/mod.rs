@@ -8,7 +8,7 @@
 
 mod store;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread;
 
@@ -28,10 +28,34 @@ const SAMPLED_CHUNKS: usize = 64;
 /// An index of more chunks has no late interaction: its vectors would take 180 MB on disk and at least five minutes of a processor.
 pub const MAX_CHUNKS: usize = 10_000;
 
-/// Number of parts of spans for which another thread helps, up to [`MAX_THREADS`] threads. Starting one takes about as long as
-/// comparing two parts.
+/// Number of parts of spans for which another thread helps. Starting one takes about as long as comparing two parts.
 const PARTS_PER_THREAD: usize = 32;
-const MAX_THREADS: usize = 8;
+/// Maximum number of threads that help at the same time, for all questions together, whatever the number of processors is.
+const MAX_HELPERS: usize = 7;
+/// Number of threads that help now.
+static HELPING: AtomicUsize = AtomicUsize::new(0);
+
+/// Threads that may help with a question: at most one for each processor but the first, for all questions together.
+struct Helpers(usize);
+
+impl Helpers {
+    fn reserve(wanted: usize) -> Self {
+        let most = thread::available_parallelism().map_or(0, |processors| processors.get() - 1).min(MAX_HELPERS);
+        let mut reserved = 0;
+        let reserve = |helping: usize| {
+            reserved = wanted.min(most.saturating_sub(helping));
+            Some(helping + reserved)
+        };
+        let _ = HELPING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve);
+        Self(reserved)
+    }
+}
+
+impl Drop for Helpers {
+    fn drop(&mut self) {
+        HELPING.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
 
 /// A part of a span.
 struct Part<'a> {
@@ -114,8 +138,7 @@ impl LateInteraction<'_> {
     /// Compares the pieces of all parts with those of the question, on several threads. Returns whether all of them have
     /// vectors.
     fn compare_all(&self, query_pieces: &SignQueries, parts: Vec<Part>) -> bool {
-        let available = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-        let others = (parts.len() / PARTS_PER_THREAD).min(available - 1);
+        let helpers = Helpers::reserve(parts.len() / PARTS_PER_THREAD);
         let (parts, is_complete) = (Mutex::new(parts.into_iter()), AtomicBool::new(true));
         let work = || {
             let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -126,8 +149,8 @@ impl LateInteraction<'_> {
             }
         };
         thread::scope(|scope| {
-            for _ in 0..others {
-                // If the system has no thread left, the others do its work.
+            for _ in 0..helpers.0 {
+                // If the system has no thread left, this one does all of the work.
                 let _ = thread::Builder::new().spawn_scoped(scope, work);
             }
             work();

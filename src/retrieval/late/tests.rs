@@ -188,6 +188,14 @@ fn naive_products(late: &LateInteraction, question: &[TokenVector], span: &Span)
     found
 }
 
+#[test]
+fn helpers_of_all_questions_are_bounded() {
+    let most = thread::available_parallelism().unwrap().get() - 1;
+    let all: Vec<Helpers> = (0..20).map(|_| Helpers::reserve(3)).collect();
+    assert!(all.iter().map(|helpers| helpers.0).sum::<usize>() <= most.min(MAX_HELPERS));
+    assert_eq!(Helpers::reserve(0).0, 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
@@ -212,5 +220,20 @@ proptest! {
         for (score, naive) in scores.iter().zip(naive(&late, &question, &scored)) {
             prop_assert!((score - naive).abs() < 1e-5, "{score} {naive}");
         }
+        // Only the chunks that are in a window are needed, and each of them is.
+        let in_window = scored.units_in_windows();
+        let mut needed = BTreeSet::new();
+        for (span, in_window) in scored.spans.iter().zip(&in_window) {
+            let reached = span.parts.iter().zip(&span.own).filter(|(_, own)| in_window[(*own).clone()].contains(&true));
+            needed.extend(reached.map(|(part, _)| snapshot.key(part.chunk)));
+        }
+        let has_scores = |missing: Option<u64>| {
+            let kept = needed.iter().copied().filter(|key| Some(*key) != missing);
+            let tokens = tokens.copy(kept, tempfile::tempfile().unwrap(), "words").unwrap();
+            let late = LateInteraction { tokens: &tokens, snapshot: &snapshot, window: WindowLimit(256) };
+            late.scores(&question.iter().collect::<Vec<_>>(), &scored).is_some()
+        };
+        prop_assert!(has_scores(None));
+        prop_assert!(needed.iter().all(|key| !has_scores(Some(*key))));
     }
 }
