@@ -121,14 +121,6 @@ impl Span {
         Self { parts: vec![part], units: Vec::new(), own: Vec::new(), offsets: TokenOffsets::new(std::iter::empty()) }
     }
 
-    /// Returns the fresh unit that contains a byte of a chunk. `part_index` is the index of the part, `byte` an offset in the chunk.
-    pub fn fresh_unit(&self, part_index: usize, byte: u32) -> Option<usize> {
-        let own = self.own[part_index].clone();
-        let after = self.units[own.clone()].partition_point(|(_, unit)| unit.start <= byte);
-        let at = own.start + after.checked_sub(1)?;
-        self.units[at].1.fresh.then_some(at)
-    }
-
     /// Returns whether the next chunk repeats this unit.
     pub fn repeats(&self, unit: usize) -> bool {
         let part_index = self.units[unit].0;

@@ -162,10 +162,12 @@ impl LateInteraction<'_> {
     fn compare(&self, query_pieces: &SignQueries, part: Part) -> Option<()> {
         let Part { span, index, in_window, closeness } = part;
         let signs = self.tokens.read(self.snapshot.key(span.parts[index].chunk))?;
+        let units = &span.units[span.own[index].clone()];
+        let mut begun = 0;
         for (start, bits) in signs.each() {
-            let Some(unit) = span.fresh_unit(index, start) else { continue };
-            let own = unit - span.own[index].start;
-            if in_window[own] {
+            begun += units[begun..].iter().take_while(|(_, unit)| unit.start <= start).count();
+            let Some(own) = begun.checked_sub(1) else { continue };
+            if units[own].1.fresh && in_window[own] {
                 let highest = &mut closeness[own * query_pieces.len()..][..query_pieces.len()];
                 query_pieces.raise_to_products(bits, highest);
             }

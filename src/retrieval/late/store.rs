@@ -44,7 +44,7 @@ struct Record {
     pieces: Vec<u32>,
 }
 
-/// The pieces of a chunk's text: their byte offsets in the chunk, and their signs.
+/// The pieces of a chunk's text in order: their byte offsets in the chunk, and their signs.
 pub(super) struct SignBits {
     starts: Vec<u32>,
     /// The bytes of the record, and where its signs are.

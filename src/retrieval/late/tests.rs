@@ -180,7 +180,9 @@ fn naive_products(late: &LateInteraction, question: &[TokenVector], span: &Span)
         let heading_bytes = chunk.indexed().len() - chunk.text.len();
         for token in words(&chunk.indexed()) {
             let start = token.start.checked_sub(heading_bytes).map(|start| start as u32);
-            if let Some(unit) = start.and_then(|start| span.fresh_unit(part_index, start)) {
+            let has_begun = |&at: &usize| start.is_some_and(|start| span.units[at].1.start <= start);
+            let unit = span.own[part_index].clone().rev().find(has_begun);
+            if let Some(unit) = unit.filter(|&at| span.units[at].1.fresh) {
                 found.push((unit, question.iter().map(|q| product(q, &token)).collect()));
             }
         }
