@@ -44,7 +44,7 @@ pub fn level(text: &str) -> Result<Level, String> {
 }
 
 pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
-    heap::limit_arenas();
+    heap::configure();
     keep_memory_private()?;
     open_as_many_files_as_allowed();
     let filter =

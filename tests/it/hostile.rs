@@ -117,7 +117,7 @@ async fn unknown_path_error_has_reason() {
 }
 
 /// Returns the server's resident memory, in bytes.
-fn held(server: &Server<'_>) -> u64 {
+pub fn held(server: &Server<'_>) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).expect("a running server");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
     line.split_whitespace().next().unwrap().parse::<u64>().expect("a number") << 10

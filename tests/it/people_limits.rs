@@ -1,8 +1,10 @@
-//! What is limited for single people: the usage that an admin allows them, and how many names of others they may try.
+//! What is limited for single people: the usage that an admin allows them, how many names of others they may try, and the memory
+//! that their sign-ins take.
 
 use serde_json::{Value, json};
 
-use crate::people::{PASSWORD, Person, admin, ask, get, joined, login, refused, world};
+use crate::hostile::held;
+use crate::people::{PASSWORD, Person, admin, ask, get, joined, login, refused, signed_in, world};
 use crate::world::{Server, eventually};
 
 /// Sends a message, and returns the event that ends its stream.
@@ -114,4 +116,17 @@ async fn profile_tells_few_names_of_others() {
     assert_eq!(login(&server, "bob", PASSWORD).await.status(), 200, "this keeps nobody from signing in");
     let hers = ask(&server, &ada, ("PATCH", "/api/auth/profile"), json!({"username": "Ada L"})).await;
     assert_eq!(refused(&hers), (400, "bad_username".to_owned()), "others are not held up");
+}
+
+#[tokio::test]
+async fn memory_of_a_sign_in_is_returned() {
+    let world = world("").await;
+    let server = world.serve().await;
+    admin(&server).await;
+    let before = held(&server);
+    for _ in 0..12 {
+        signed_in(&server, "ada").await;
+    }
+    let grown = held(&server).saturating_sub(before);
+    assert!(grown < 19 << 20, "less than what the hash of one needs: {grown}");
 }
