@@ -242,19 +242,24 @@ impl Tenant {
             tracing::warn!(sessions = repaired, "closed what a crash had left open");
         }
         watch::start(&engine);
-        tenant.drop_idle_indexes();
+        tenant.release_idle_indexes();
         tenant.index_memory();
         Ok(engine)
     }
 
     /// Closes all search indexes in a task, which takes a while (see [`Library::close`]): another server may wait for the home.
     pub fn close_libraries(&self) -> JoinHandle<()> {
-        let Conversations { messages, tool_results, .. } = &self.conversations;
         let mut libraries = self.project_libraries.take_all();
-        libraries.extend([&self.memory, &self.knowledge, messages, tool_results].map(Arc::clone));
+        libraries.extend(self.own_libraries());
         // All of them stop at once.
         libraries.iter().for_each(|library| library.stop_background());
         tokio::task::spawn_blocking(move || libraries.iter().for_each(|library| library.close()))
+    }
+
+    /// Returns the search indexes that are not of projects.
+    fn own_libraries(&self) -> [Arc<Library>; 4] {
+        let Conversations { messages, tool_results, .. } = &self.conversations;
+        [&self.memory, &self.knowledge, messages, tool_results].map(Arc::clone)
     }
 
     /// Whether works that are under way when this server closes the home go on with another one.
@@ -297,15 +302,22 @@ impl Tenant {
         .await
     }
 
-    /// Drops the indexes of projects that nobody uses, for as long as the tenant is in memory.
-    fn drop_idle_indexes(self: &Arc<Self>) {
+    /// Drops the indexes of projects that nobody uses, and releases what the others need only for changes, for as long as the tenant
+    /// is in memory.
+    fn release_idle_indexes(self: &Arc<Self>) {
         let tenant = Arc::downgrade(self);
         tokio::spawn(async move {
             let mut interval = tokio::time::interval(IDLE_INTERVAL);
             loop {
                 interval.tick().await;
                 let Some(tenant) = tenant.upgrade() else { return };
-                tenant.project_libraries.drop_idle(std::time::Instant::now());
+                let released = tokio::task::spawn_blocking(move || {
+                    let now = std::time::Instant::now();
+                    tenant.project_libraries.drop_idle(now);
+                    let libraries = tenant.project_libraries.all().into_iter().chain(tenant.own_libraries());
+                    libraries.for_each(|library| library.release_idle_writer(now));
+                });
+                let _ = released.await;
             }
         });
     }
@@ -330,7 +342,7 @@ impl Tenant {
     }
 }
 
-/// How often the indexes of projects that nobody uses are looked for.
+/// How often indexes that nobody uses are looked for.
 const IDLE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Returns the registry of the indexes of projects. They use the configuration and models of the moment.

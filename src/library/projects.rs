@@ -73,6 +73,11 @@ impl ProjectLibraries {
         self.lock().retain(|_, one| one.is_used() || now.saturating_duration_since(one.used_at) < IDLE);
     }
 
+    /// Returns those that are open.
+    pub fn all(&self) -> Vec<Arc<Library>> {
+        self.lock().values().map(|one| one.library.library.clone()).collect()
+    }
+
     /// Forgets all that are open, and returns them.
     pub fn take_all(&self) -> Vec<Arc<Library>> {
         std::mem::take(&mut *self.lock()).into_values().map(|one| one.library.library.clone()).collect()

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use super::background::Task;
 use super::conversations::ConversationHeads;
@@ -29,6 +30,19 @@ impl Library {
         let refreshed = self.refresh_now();
         self.move_if_large();
         refreshed
+    }
+
+    /// Releases the memory and threads that changes of the index need, if at `now` there has been none for a while.
+    pub fn release_idle_writer(&self, now: Instant) {
+        // Whoever holds the lock uses them.
+        let Ok(mut index) = self.index.try_lock() else { return };
+        let released = index.as_mut().map_or(Ok(false), |index| index.release_idle_writer(now));
+        drop(index);
+        match released {
+            Ok(true) => heap::trim_heap(),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(folder = self.folder(), %error, "the index could not merge its segments"),
+        }
     }
 
     fn refresh_now(self: &Arc<Self>) -> Result<(), LibraryError> {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use tantivy::directory::{Directory, MmapDirectory, RamDirectory};
@@ -14,20 +15,18 @@ use tantivy::indexer::NoMergePolicy;
 use tantivy::schema::{
     Field, IndexRecordOption, STORED, STRING, Schema, TantivyDocument, TextFieldIndexing, TextOptions, Value,
 };
-use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Term};
+use tantivy::{Index, IndexReader, IndexSettings, ReloadPolicy, Term};
 
 use super::analyse::Analyser;
 use super::chunk::Unit;
 use super::chunk_positions::{ChunkEdit, CurrentChunk, IndexedChunk, Position};
+use super::chunk_writer::{ChunkWriter, writer};
 use super::extract::Unreadable;
 use super::lexical::IndexedChunks;
 use super::prepared::{PackedUnit, PreparedChunk, json, script_number};
 use super::snapshot::IndexSnapshot;
 use super::span::{self, WindowLimit};
 use crate::domain::FileStamp;
-
-/// Maximum bytes that the writer buffers before it writes a segment; tantivy's minimum.
-const WRITER_MEMORY: usize = 15_000_000;
 
 /// The fields of the index's documents.
 #[derive(Clone, Copy)]
@@ -146,7 +145,7 @@ pub enum IndexError {
 pub struct ChunkIndex {
     index: Index,
     reader: IndexReader,
-    writer: Option<IndexWriter>,
+    writer: ChunkWriter,
     fields: Fields,
     analyser: Analyser,
     settings: ChunkIndexSettings,
@@ -209,7 +208,7 @@ impl ChunkIndex {
 
     fn new(index: Index, fields: Fields, settings: ChunkIndexSettings) -> Result<Self, IndexError> {
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Self { index, reader, writer: None, fields, analyser: Analyser::default(), settings })
+        Ok(Self { index, reader, writer: ChunkWriter::default(), fields, analyser: Analyser::default(), settings })
     }
 
     /// Returns the files in the index.
@@ -256,13 +255,13 @@ impl ChunkIndex {
         if known {
             for order in edit.gone.into_iter().chain([FILE_DOCUMENT]) {
                 let term = Term::from_field_u64(self.fields.order, of_file | u64::from(order));
-                self.writer()?.delete_term(term);
+                self.writer.get(&self.index)?.delete_term(term);
             }
         } else {
             self.remove(&file.path)?;
         }
         for document in documents {
-            self.writer()?.add_document(document)?;
+            self.writer.get(&self.index)?.add_document(document)?;
         }
         Ok(())
     }
@@ -273,7 +272,7 @@ impl ChunkIndex {
     /// See [`ChunkIndex::put`].
     pub fn remove(&mut self, path: &str) -> Result<(), IndexError> {
         let term = Term::from_field_text(self.fields.path, path);
-        self.writer()?.delete_term(term);
+        self.writer.get(&self.index)?.delete_term(term);
         Ok(())
     }
 
@@ -284,17 +283,25 @@ impl ChunkIndex {
     pub fn commit(&mut self) -> Result<(), IndexError> {
         let version_tag = self.settings.version_tag.clone();
         let committed = (|| {
-            let mut commit = self.writer()?.prepare_commit()?;
+            let mut commit = self.writer.get(&self.index)?.prepare_commit()?;
             commit.set_payload(&version_tag);
             commit.commit()?;
             self.reader.reload()?;
             Ok(())
         })();
-        if committed.is_err() {
-            // A writer that failed once keeps failing.
-            self.writer = None;
+        match committed {
+            Ok(()) => self.writer.committed(),
+            Err(_) => self.writer.discard(),
         }
         committed
+    }
+
+    /// Releases the writer if at `now` nothing has been changed for a while. Returns whether it was released.
+    ///
+    /// # Errors
+    /// Returns an error if segments could not be merged; what is committed is not lost.
+    pub fn release_idle_writer(&mut self, now: Instant) -> Result<bool, IndexError> {
+        Ok(self.writer.finish_if_idle(now)?)
     }
 
     /// Rewrites the segments that still hold removed documents, so that no byte of these is left in the index's files. Call it
@@ -304,13 +311,11 @@ impl ChunkIndex {
     /// Returns an error if the index cannot be written; what is committed is not lost.
     pub fn drop_removed(&mut self) -> Result<(), IndexError> {
         // Merges under way would use the same segments.
-        if let Some(writer) = self.writer.take() {
-            writer.wait_merging_threads()?;
-        }
+        self.writer.finish()?;
         let metas = self.index.searchable_segment_metas()?;
         let stale: Vec<_> = metas.iter().filter(|meta| meta.num_deleted_docs() > 0).map(SegmentMeta::id).collect();
         drop(metas);
-        let mut writer: IndexWriter = self.index.writer_with_num_threads(1, WRITER_MEMORY)?;
+        let mut writer = writer(&self.index)?;
         writer.set_merge_policy(Box::new(NoMergePolicy));
         if !stale.is_empty() {
             writer.merge(&stale).wait()?;
@@ -330,13 +335,6 @@ impl ChunkIndex {
     /// Returns an error if the index on disk is damaged.
     pub fn snapshot<'f>(&self, files: impl Iterator<Item = &'f FileState>) -> Result<IndexSnapshot, IndexError> {
         Ok(IndexedChunks::new(self.reader.searcher(), self.fields, files)?.into())
-    }
-
-    fn writer(&mut self) -> Result<&mut IndexWriter, IndexError> {
-        if self.writer.is_none() {
-            self.writer = Some(self.index.writer_with_num_threads(1, WRITER_MEMORY)?);
-        }
-        self.writer.as_mut().ok_or(IndexError::Outdated)
     }
 
     fn file_document(&self, file: &FileState) -> Result<TantivyDocument, IndexError> {

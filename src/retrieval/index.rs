@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use md5::{Digest, Md5};
 
@@ -189,6 +190,15 @@ impl FolderIndex {
             self.reload_files()?;
         }
         committed
+    }
+
+    /// Releases the memory and threads that changes need, if at `now` there has been none for a while. Returns whether they were
+    /// released.
+    ///
+    /// # Errors
+    /// Returns an error if the index cannot be written; what is committed is not lost.
+    pub fn release_idle_writer(&mut self, now: Instant) -> Result<bool, IndexError> {
+        self.chunk_index.release_idle_writer(now)
     }
 
     /// Rewrites what still holds removed chunks, so that nothing of them is left in the index's files. Call it after a commit.

@@ -11,6 +11,7 @@ pub mod cases;
 pub mod chunk;
 pub mod chunk_index;
 mod chunk_positions;
+mod chunk_writer;
 pub mod confidence;
 mod cosine_scale;
 mod duplicates;
