@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use super::project::ProjectQuery;
 use super::projects::{IDLE, ProjectLibraries};
 use super::{IndexStorage, Library, LibrarySettings, LibrarySource, SearchOptions};
-use crate::domain::{EmbedError, ProjectId, Root};
+use crate::domain::{EmbedError, ProjectId, RelPath, Root};
 use crate::extraction::Extractor;
-use crate::retrieval::{ChunkLimits, Ranking};
+use crate::retrieval::{ChunkLimits, FolderIndex, Ranking};
 use crate::sandbox::{Level, Sandbox, SandboxConfig};
 use crate::store::Home;
 
@@ -55,6 +55,27 @@ fn search_sees_changes_without_waiting_for_the_scan() {
         assert_eq!(answers(&library, "penguins").len(), 2);
         std::fs::remove_file(&path).unwrap();
         assert_eq!(answers(&library, "penguins"), ["The zoo has penguins."]);
+    }
+}
+
+#[test]
+fn index_without_changes_lets_others_write_until_it_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = library(folder.path(), usize::MAX);
+    let path = folder.path().join("knowledge/birds.md");
+    let index = folder.path().join("storage/retrieval/knowledge");
+    let others_write = || {
+        let mut other = FolderIndex::on_disk(&index, ChunkLimits::default()).unwrap();
+        other.remove(&RelPath::parse("knowledge/birds.md").unwrap()).is_ok()
+    };
+    for text in ["Penguins swim.", "Penguins swim far."] {
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(answers(&library, "penguins"), [text]);
+        library.release_idle_writer(Instant::now());
+        assert!(!others_write(), "it was changed a moment ago");
+        library.release_idle_writer(Instant::now() + Duration::from_secs(60));
+        assert!(others_write());
+        assert_eq!(answers(&library, "penguins"), [text]);
     }
 }
 
