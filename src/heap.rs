@@ -26,7 +26,8 @@ pub fn configure() {
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 2);
         libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
-        // With a fixed threshold above, the allocator no longer adapts this one, and its default costs time: 128 KiB.
+        // With a fixed threshold above, the allocator no longer adapts this one, which would be 128 KiB: memory that each
+        // question needs would be returned and requested again.
         libc::mallopt(libc::M_TRIM_THRESHOLD, 2 * LARGE);
     }
 }

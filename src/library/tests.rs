@@ -71,6 +71,8 @@ fn index_without_changes_lets_others_write_until_it_changes() {
     for text in ["Penguins swim.", "Penguins swim far."] {
         std::fs::write(&path, text).unwrap();
         assert_eq!(answers(&library, "penguins"), [text]);
+        // What was spawned may use the index for a moment.
+        library.wait_until_ready().unwrap();
         library.release_idle_writer(Instant::now());
         assert!(!others_write(), "it was changed a moment ago");
         library.release_idle_writer(Instant::now() + Duration::from_secs(60));
