@@ -59,10 +59,10 @@ CONFIG = """find_local_models: false
 host_names: [localhost]
 trusted_proxies: [127.0.0.1]
 store:
-  experimental: true
   postgres: ${DATABASE_URL}
   cache: cache
-  cluster: {address: "http://127.0.0.1:%d", secret: "${CLUSTER_SECRET}"}
+  address: "http://127.0.0.1:%d"
+  cluster_secret: ${CLUSTER_SECRET}
 """
 
 

@@ -40,7 +40,7 @@ use models::{ModelEntry, choose, configured, deepseek, endpoint, model_of, opena
 use settings::SettingSource;
 
 pub use api::{ApiConfig, StepsShown};
-pub use database::{ClusterConfig, DatabaseConfig, NotExperimental};
+pub use database::{ClusterConfig, DatabaseConfig};
 pub use embedding::{E5_FILE, EmbeddingSource, LocalModel, Rerank, USE_FILES};
 pub use environment::{Environment, is_set_by_process, known_variables, models_dir, process_variables};
 pub use prices::Prices;

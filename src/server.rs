@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::api::{Access, App, Listening, MAX_UNAUTHENTICATED_SOCKETS, PageSecret, SandboxInfo, Tls, TlsUnusable};
 use crate::clock;
 use crate::config::settings::SettingSource;
-use crate::config::{Config, DatabaseConfig, NotExperimental, TlsPaths};
+use crate::config::{Config, DatabaseConfig, TlsPaths};
 use crate::domain::HomeId;
 use crate::engine::people::{People, PeopleUnusable, fingerprint};
 use crate::engine::{Runtime, TenantRegistry, starter};
@@ -96,10 +96,8 @@ pub enum StartRefused {
     NoSandbox(IpAddr),
     #[error("the home cannot be kept in the database ({code}): {0}", code = .0.code())]
     Database(Box<DatabaseError>),
-    #[error(transparent)]
-    Experimental(#[from] NotExperimental),
     #[error(
-        "this server speaks HTTPS only, and store.cluster.address tells the others to speak HTTP with it: let the address begin with \
+        "this server speaks HTTPS only, and store.address tells the others to speak HTTP with it: let the address begin with \
          https://, or remove --tls-cert and tls_cert"
     )]
     PlainAddress,
@@ -280,7 +278,6 @@ pub async fn run(
 fn database(options: &ServerOptions) -> anyhow::Result<Option<DatabaseConfig>> {
     let mut config = Config::of_process(&options.folder)?;
     let Some(mut database) = config.database.take() else { return Ok(None) };
-    database.require_experimental().map_err(StartRefused::Experimental)?;
     let config = options.configure(config);
     options.address(&config)?;
     database.cluster = database.cluster.map(|cluster| cluster.beneath(&options.folder));

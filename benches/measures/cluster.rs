@@ -69,8 +69,8 @@ impl Place {
     fn home(&self, name: &str, model: &Url) -> io::Result<Folder> {
         let (path, port) = (self.folder.join(name), free_port()?);
         fs::create_dir_all(&path)?;
-        let cluster = format!("{{address: 'http://127.0.0.1:{port}', secret: '{SECRET}'}}");
-        let store = format!("store: {{postgres: '${{DATABASE_URL}}', experimental: true, cluster: {cluster}}}\n");
+        let cluster = format!("address: 'http://127.0.0.1:{port}', cluster_secret: '{SECRET}'");
+        let store = format!("store: {{postgres: '${{DATABASE_URL}}', {cluster}}}\n");
         configure_more(&path, model, &store)?;
         Ok(Folder { path, port, url: self.url.clone() })
     }

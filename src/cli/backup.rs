@@ -54,7 +54,6 @@ pub fn run(arguments: &BackupArguments) -> anyhow::Result<ExitCode> {
     let report = match load_config(&home)?.0.database {
         None => back_up(&options, &arguments.file)?,
         Some(database) => {
-            database.require_experimental()?;
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(back_up_database(&database.address, &options, &arguments.file))?
         }

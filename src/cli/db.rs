@@ -42,7 +42,6 @@ pub fn run(arguments: DbArguments) -> anyhow::Result<ExitCode> {
 /// Stores a home in the database. The exit code is 0 if all of it is stored, else 1.
 pub fn import(dir: &Path, home: &Path) -> anyhow::Result<ExitCode> {
     let config = database(home)?;
-    config.require_experimental()?;
     let own = config.own_home(home);
     let usage = if real_path(dir) == real_path(&own) { CacheUse::Adopt } else { CacheUse::Import };
     let done = runtime()?.block_on(store::import(&config.homes(), dir, usage));
@@ -52,7 +51,6 @@ pub fn import(dir: &Path, home: &Path) -> anyhow::Result<ExitCode> {
 /// Writes the home in the database to a folder. The exit code is 0 if all of it is written, else 1.
 pub fn export(dir: &Path, home: &Path) -> anyhow::Result<ExitCode> {
     let config = database(home)?;
-    config.require_experimental()?;
     let done = runtime()?.block_on(store::export(&config.address, dir));
     finished(done, || say!("{} is written to {}", config.address, dir.display()))
 }
@@ -81,7 +79,7 @@ fn database(home: &Path) -> anyhow::Result<DatabaseConfig> {
     let (config, _) = load_config(home)?;
     config.database.with_context(|| {
         format!(
-            "config.yml in {} names no database, so everything is kept in files. `store: {{postgres: ADDRESS, experimental: true}}` names one",
+            "config.yml in {} names no database, so everything is kept in files. `store: {{postgres: ADDRESS}}` names one",
             home.display()
         )
     })

@@ -54,9 +54,6 @@ pub async fn checked(home: &Path, config: &Config) -> Findings {
                 findings.problem(format!("{}: {error}", error.code()));
             }
         }
-        if let Err(error) = database.require_experimental() {
-            findings.problem(error.to_string());
-        }
     }
     tls_lines(&mut findings, home, config);
     match DiskSpace::of(home) {

@@ -62,7 +62,7 @@ fn copy_of_server(folder: PathBuf, command: &PeopleCommand) -> anyhow::Result<Pa
     if database.cluster.is_some() {
         bail!(
             "the accounts are in the database of a cluster, and the copy here may be an old one; use the page of an admin, or start one \
-             server without `cluster` in config.yml, stop it, and run this command"
+             server without `address` and `cluster_secret` in config.yml, stop it, and run this command"
         );
     }
     Ok(database.own_home(&folder))

@@ -22,8 +22,6 @@ pub struct DatabaseConfig {
     /// that folder.
     pub cache: Option<PathBuf>,
     pub loss: LossPolicy,
-    /// `experimental: true`: whoever wrote config.yml knows that data can be lost.
-    pub is_experimental: bool,
     /// Set if several servers share the database.
     pub cluster: Option<ClusterConfig>,
 }
@@ -42,14 +40,6 @@ pub struct ClusterConfig {
 
 /// Minimum length of the secret of a cluster, in characters.
 const MIN_SECRET: usize = 32;
-
-/// Why no home is kept in a database that config.yml names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a home in PostgreSQL is experimental: data can be lost, and docs/cluster.md lists how. Whoever accepts that writes `store: \
-     {{postgres: ADDRESS, experimental: true}}` to config.yml; the db_ fields cannot say it, so remove them"
-)]
-pub struct NotExperimental;
 
 impl ClusterConfig {
     /// Returns the same for a config.yml in `folder`.
@@ -76,12 +66,6 @@ impl ClusterConfig {
 }
 
 impl DatabaseConfig {
-    /// # Errors
-    /// Returns an error unless config.yml says that the loss of data is accepted.
-    pub fn require_experimental(&self) -> Result<(), NotExperimental> {
-        if self.is_experimental { Ok(()) } else { Err(NotExperimental) }
-    }
-
     /// Returns the database of the homes, with connections of its own.
     pub fn homes(&self) -> HomeDatabase {
         HomeDatabase::new(self.address.clone(), self.loss)
@@ -100,17 +84,10 @@ pub(super) struct Entry {
     cache: Option<PathBuf>,
     #[serde(default)]
     accept_loss: bool,
-    #[serde(default)]
-    experimental: bool,
-    cluster: Option<ClusterEntry>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ClusterEntry {
-    address: String,
-    secret: SecretString,
-    ca: Option<PathBuf>,
+    /// These three are of a cluster; see [`ClusterConfig`].
+    address: Option<String>,
+    cluster_secret: Option<SecretString>,
+    cluster_ca: Option<PathBuf>,
 }
 
 /// A field of the NanoClaw document, read only if its database is used. It may be a password, so it is never shown.
@@ -147,14 +124,27 @@ fn of_entry(entry: &Entry, environment: &Environment) -> Result<DatabaseConfig, 
         substitute(entry.postgres.expose_secret(), environment).map_err(|name| unset("store.postgres", &name))?;
     let address = DatabaseAddress::parse(&SecretString::from(text)).map_err(|error| wrong("store.postgres", &error))?;
     let loss = if entry.accept_loss { LossPolicy::Accept } else { LossPolicy::Refuse };
-    let cluster = entry.cluster.as_ref().map(|entry| of_cluster(entry, environment)).transpose()?;
-    Ok(DatabaseConfig { address, cache: entry.cache.clone(), loss, is_experimental: entry.experimental, cluster })
+    let cluster = match (&entry.address, &entry.cluster_secret, &entry.cluster_ca) {
+        (None, None, None) => None,
+        (Some(own), Some(secret), ca) => Some(of_cluster(own, secret, ca.clone(), environment)?),
+        _ => {
+            let reason = "store: a server of a cluster needs both address and cluster_secret; one without a cluster needs none of \
+                          address, cluster_secret and cluster_ca";
+            return Err(bad("config.yml", reason));
+        }
+    };
+    Ok(DatabaseConfig { address, cache: entry.cache.clone(), loss, cluster })
 }
 
-fn of_cluster(entry: &ClusterEntry, environment: &Environment) -> Result<ClusterConfig, ConfigError> {
-    const ADDRESS: &str = "store.cluster.address";
-    const SECRET: &str = "store.cluster.secret";
-    let text = substitute(&entry.address, environment).map_err(|name| unset(ADDRESS, &name))?;
+fn of_cluster(
+    address: &str,
+    secret: &SecretString,
+    authorities: Option<PathBuf>,
+    environment: &Environment,
+) -> Result<ClusterConfig, ConfigError> {
+    const ADDRESS: &str = "store.address";
+    const SECRET: &str = "store.cluster_secret";
+    let text = substitute(address, environment).map_err(|name| unset(ADDRESS, &name))?;
     let url = Url::parse(text.trim()).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
     let is_bare = |url: &Url| {
         let is_plain = url.username().is_empty() && url.password().is_none();
@@ -170,12 +160,12 @@ fn of_cluster(entry: &ClusterEntry, environment: &Environment) -> Result<Cluster
             ),
         )
     })?;
-    let secret = substitute(entry.secret.expose_secret(), environment).map_err(|name| unset(SECRET, &name))?;
+    let secret = substitute(secret.expose_secret(), environment).map_err(|name| unset(SECRET, &name))?;
     if secret.chars().count() < MIN_SECRET {
         let reason = format!("{SECRET}: it needs at least {MIN_SECRET} random characters, the same on all servers");
         return Err(bad("config.yml", reason));
     }
-    Ok(ClusterConfig { address, authorities: entry.ca.clone(), secret: secret.into() })
+    Ok(ClusterConfig { address, authorities, secret: secret.into() })
 }
 
 fn of_document(file: &File, environment: &Environment) -> Result<DatabaseConfig, ConfigError> {
@@ -206,7 +196,7 @@ fn of_document(file: &File, environment: &Environment) -> Result<DatabaseConfig,
         BadAddress::NoDatabase => bad("config.yml", "db_name: it names the database"),
         other => wrong("db_host", &other),
     })?;
-    Ok(DatabaseConfig { address, cache: None, loss: LossPolicy::Refuse, is_experimental: false, cluster: None })
+    Ok(DatabaseConfig { address, cache: None, loss: LossPolicy::Refuse, cluster: None })
 }
 
 fn wrong(field: &str, error: &BadAddress) -> ConfigError {
@@ -234,39 +224,36 @@ mod tests {
         assert_eq!(read.address.to_string(), "ada@db.example:6000/homes");
         assert_eq!(read.own_home(Path::new("/srv")), Path::new("/srv"));
         assert_eq!(read.loss, LossPolicy::Refuse);
-        assert_eq!(read.require_experimental(), Err(NotExperimental));
         assert!(!format!("{read:?}").contains("canary"), "{read:?}");
-        let all = "store: {postgres: 'postgres://a:b@h/d', cache: /var/cache/miniclaw, accept_loss: true, experimental: true}\n";
+        let all = "store: {postgres: 'postgres://a:b@h/d', cache: /var/cache/miniclaw, accept_loss: true}\n";
         let read = database(all, &[]).unwrap().unwrap();
         assert_eq!(read.own_home(Path::new("/srv")), Path::new("/var/cache/miniclaw/home"));
         assert_eq!(read.loss, LossPolicy::Accept);
-        assert_eq!(read.require_experimental(), Ok(()));
     }
 
     #[test]
     fn member_of_a_cluster_needs_address_and_secret() {
-        let store = |cluster: &str| {
-            format!("store: {{postgres: 'postgres://a:b@h/d', experimental: true, cluster: {cluster}}}\n")
-        };
+        let store = |cluster: &str| format!("store: {{postgres: 'postgres://a:b@h/d', {cluster}}}\n");
         let secret = "canary-0123456789-0123456789-0123";
         let variables = [("CLUSTER_SECRET", secret)];
-        let good = store("{address: 'http://10.0.0.5:8002/', secret: '${CLUSTER_SECRET}'}");
+        let good = store("address: 'http://10.0.0.5:8002/', cluster_secret: '${CLUSTER_SECRET}'");
         let read = database(&good, &variables).unwrap().unwrap();
         assert!(!format!("{read:?}").contains("canary"), "{read:?}");
         let cluster = read.cluster.unwrap();
         assert_eq!((cluster.address.as_str(), cluster.secret.expose_secret()), ("http://10.0.0.5:8002", secret));
         assert!(!cluster.is_over_tls() && cluster.authorities.is_none());
-        let over_tls = store("{address: 'https://one.example', secret: '${CLUSTER_SECRET}', ca: ca.pem}");
+        let over_tls = store("address: 'https://one.example', cluster_secret: '${CLUSTER_SECRET}', cluster_ca: ca.pem");
         let cluster = database(&over_tls, &variables).unwrap().unwrap().cluster.unwrap().beneath(Path::new("/home"));
         assert!(cluster.is_over_tls() && cluster.authorities == Some(PathBuf::from("/home/ca.pem")));
         for (cluster, words) in [
-            ("{address: 'http://a:1'}", "secret"),
-            ("{secret: '${CLUSTER_SECRET}'}", "address"),
-            ("{address: 'http://a:1', secret: 'canary-too-short'}", "at least 32"),
-            ("{address: 'http://a:1', secret: '${NOT_SET}'}", "the variable NOT_SET"),
-            ("{address: 'ftp://a:1', secret: '${CLUSTER_SECRET}'}", "store.cluster.address"),
-            ("{address: 'http://a:1/path', secret: '${CLUSTER_SECRET}'}", "store.cluster.address"),
-            ("{address: 'http://canary:x@a:1', secret: '${CLUSTER_SECRET}'}", "store.cluster.address"),
+            ("address: 'http://a:1'", "both address and cluster_secret"),
+            ("cluster_secret: '${CLUSTER_SECRET}'", "both address and cluster_secret"),
+            ("cluster_ca: ca.pem", "both address and cluster_secret"),
+            ("address: 'http://a:1', cluster_secret: 'canary-too-short'", "at least 32"),
+            ("address: 'http://a:1', cluster_secret: '${NOT_SET}'", "the variable NOT_SET"),
+            ("address: 'ftp://a:1', cluster_secret: '${CLUSTER_SECRET}'", "store.address"),
+            ("address: 'http://a:1/path', cluster_secret: '${CLUSTER_SECRET}'", "store.address"),
+            ("address: 'http://canary:x@a:1', cluster_secret: '${CLUSTER_SECRET}'", "store.address"),
         ] {
             let error = database(&store(cluster), &variables).unwrap_err();
             assert!(error.contains(words) && !error.contains("canary"), "{cluster}: {error}");
@@ -279,7 +266,6 @@ mod tests {
                     db_name: nano_claw\n";
         let read = database(file, &[("SECRET", "c@n/ary?")]).unwrap().unwrap();
         assert_eq!(read.address.to_string(), "ada@db.example:6000/nano_claw");
-        assert_eq!(read.require_experimental(), Err(NotExperimental), "these fields cannot say it");
         let short = database("db_type: postgres\ndb_user: ada\ndb_name: d\ndb_port: '5433'\n", &[]).unwrap().unwrap();
         assert_eq!(short.address.to_string(), "ada@localhost:5433/d");
         let sqlite = "db_type: sqlite\ndb_host: [1]\ndb_password: 007\ndb_port: many\n";

@@ -159,7 +159,7 @@ pub use session_list::SessionList;
 pub use session_log::{ClaimedHome, ReloadOutcome, SessionListKind, SessionLog};
 pub use session_writer::SessionWriter;
 pub use sessions::{CompactedFile, Loaded, RecordVersion};
-pub use settings::{Settings, SettingsChange, SettingsFile, config_text, is_link, script_text};
+pub use settings::{Settings, SettingsChange, SettingsFile, SignOut, config_text, is_link, script_text};
 pub use shared::{SharedProjects, SharedState};
 pub use staged::StagedFile;
 pub use starter::{PlacedFile, is_unused, write_if_missing};

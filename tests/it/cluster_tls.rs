@@ -19,8 +19,9 @@ async fn member(database: &TestDatabase) -> World {
     wipe(&world);
     certify(&world, ("a", "127.0.0.1"), &OF_THIS_MACHINE);
     let port = lasting_port();
-    let cluster = format!("{{address: 'https://127.0.0.1:{port}', secret: '${{CLUSTER_SECRET}}', ca: ../ca.pem}}");
-    let store = format!("store: {{postgres: '${{DATABASE_URL}}', experimental: true, cluster: {cluster}}}\n");
+    let cluster =
+        format!("address: 'https://127.0.0.1:{port}', cluster_secret: '${{CLUSTER_SECRET}}', cluster_ca: ../ca.pem");
+    let store = format!("store: {{postgres: '${{DATABASE_URL}}', {cluster}}}\n");
     world.write("config.yml", format!("{CONFIG}port: {port}\ntls_cert: ../a.pem\ntls_key: ../a.key\n{store}"));
     world
 }

@@ -179,8 +179,8 @@ async fn member(
     let world = world.with_env("DATABASE_URL", &url).with_env("CLUSTER_SECRET", SECRET);
     let world = model.iter().fold(world, |world, model| world.with_env("OPENAI_BASE_URL", model));
     wipe(&world);
-    let cluster = format!("{{address: 'http://{address}', secret: '${{CLUSTER_SECRET}}'}}");
-    let store = format!("store: {{postgres: '${{DATABASE_URL}}', experimental: true, cluster: {cluster}}}\n");
+    let cluster = format!("address: 'http://{address}', cluster_secret: '${{CLUSTER_SECRET}}'");
+    let store = format!("store: {{postgres: '${{DATABASE_URL}}', {cluster}}}\n");
     world.write("config.yml", format!("{config}port: {port}\n{store}"));
     Member { world, database: to_database, address, peers }
 }

@@ -179,7 +179,7 @@ async fn database_that_is_not_there_is_refused_at_the_start() {
     for (settings, words) in [
         ("db_type: mysql\n", "mysql"),
         ("db_type: oracle\n", "oracle"),
-        ("db_type: postgres\ndb_host: localhost\ndb_user: claw\ndb_name: claw\n", "experimental"),
+        ("db_type: postgres\ndb_host: localhost\ndb_user: claw\ndb_name: claw\n", "database_"),
         ("auth_mode: many\n", "auth_mode"),
     ] {
         let world = World::new(script([])).await.with_env("MINICLAW_JWT_SECRET", SECRET);

@@ -79,7 +79,7 @@ async fn postgres_start_that_dies_restoring_deletes_nothing() {
 async fn postgres_refused_import_keeps_the_home() {
     let Some((database, _world)) = kept(lively().await).await else { return };
     let other = World::new(script([always(says(["Yes."]))])).await.with_file("knowledge/own.md", "Mine.\n");
-    other.write("config.yml", format!("store: {{postgres: '{}', experimental: true}}\n", database.url("")));
+    other.write("config.yml", format!("store: {{postgres: '{}'}}\n", database.url("")));
     let home = other.home();
     let home = home.to_str().unwrap();
     for _ in 0..2 {

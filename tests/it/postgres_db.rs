@@ -344,7 +344,7 @@ async fn postgres_downgrade_to_plain_text_is_refused() {
 async fn postgres_server_starts_on_migrated_database_only() {
     let Some(server) = postgres().await else { return };
     let database = server.database().await;
-    let config = format!("store: {{postgres: '{}', experimental: true}}\n", database.url(""));
+    let config = format!("store: {{postgres: '{}'}}\n", database.url(""));
     let world = World::new(script([])).await;
     world.write("config.yml", &config);
     let said = serve(&world).await;
@@ -359,34 +359,10 @@ async fn postgres_server_starts_on_migrated_database_only() {
     let several = World::new(script([])).await.with_env("MINICLAW_JWT_SECRET", "0123456789abcdef0123456789abcdef");
     several.write("config.yml", format!("auth_mode: multi\nstore: {{postgres: '{}'}}\n", database.url("")));
     let said = serve(&several).await;
-    assert!(said.code == 78 && said.err.contains("experimental: true"), "{}", said.err);
+    assert!(said.code == 78 && said.err.contains("database_not_migrated"), "{}", said.err);
     let world = World::new(script([])).await;
     let said = db(&world, "status").await;
     assert!(said.code == 1 && said.err.contains("names no database"), "{}", said.err);
-}
-
-#[tokio::test]
-async fn postgres_home_needs_a_word_that_data_can_be_lost() {
-    let Some((database, world)) = migrated().await else { return };
-    let home = world.home();
-    let home = home.to_str().unwrap();
-    let fields = format!(
-        "db_type: postgresql\ndb_host: 127.0.0.1\ndb_port: {}\ndb_user: miniclaw\ndb_password: {PASSWORD}\ndb_name: {}\n",
-        database.port, database.name
-    );
-    for config in ["store: {postgres: '${DATABASE_URL}'}\n", &fields] {
-        world.write("config.yml", config);
-        let said = serve(&world).await;
-        assert!(said.code == 78 && said.err.contains("data can be lost"), "{}", said.err);
-        assert!(said.err.contains("docs/cluster.md") && !said.err.contains(PASSWORD), "{}", said.err);
-        for command in ["import", "export"] {
-            let said = Said::of(&world.run(&[command, home, "--home", home]).await);
-            assert!(said.code != 0 && said.err.contains("data can be lost"), "{command}: {}", said.err);
-        }
-        for command in ["status", "migrate"] {
-            assert_eq!(db(&world, command).await.code, 0, "{command}");
-        }
-    }
 }
 
 async fn serve(world: &World) -> Said {
@@ -398,7 +374,7 @@ async fn doctor_looks_at_the_database_and_the_machine() {
     let Some(server) = postgres().await else { return };
     let database = server.database().await;
     let world = home_at(&database.url("")).await;
-    world.write("config.yml", "find_local_models: false\nstore: {postgres: '${DATABASE_URL}', experimental: true}\n");
+    world.write("config.yml", "find_local_models: false\nstore: {postgres: '${DATABASE_URL}'}\n");
     let doctor = async || Said::of(&world.run(&["doctor", "--home", world.home().to_str().unwrap()]).await);
     let before = doctor().await;
     assert!(before.code == 1 && before.out.contains("problem    its tables have version 0"), "{}", before.out);
@@ -408,10 +384,7 @@ async fn doctor_looks_at_the_database_and_the_machine() {
     for line in ["database   PostgreSQL ", "a commit takes ", "pgvector   ", "disk       ", "limits     "] {
         assert!(good.out.contains(line), "{line} is not in {}", good.out);
     }
-    world.write(
-        "config.yml",
-        "find_local_models: false\nstore: {postgres: 'postgres://u:p@127.0.0.1:1/x', experimental: true}\n",
-    );
+    world.write("config.yml", "find_local_models: false\nstore: {postgres: 'postgres://u:p@127.0.0.1:1/x'}\n");
     let gone = doctor().await;
     assert!(gone.code == 1 && gone.out.contains("problem    database_unreachable: "), "{}", gone.out);
 }

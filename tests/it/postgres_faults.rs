@@ -134,7 +134,7 @@ async fn to_import(database: &TestDatabase, files: usize) -> (World, std::path::
     let other = world.home().parent().unwrap().join("imported");
     fs::rename(world.home(), &other).unwrap();
     fs::create_dir(world.home()).unwrap();
-    world.write("config.yml", "store: {postgres: '${DATABASE_URL}', experimental: true}\n");
+    world.write("config.yml", "store: {postgres: '${DATABASE_URL}'}\n");
     run(&world, &["db", "migrate", "--home", world.home().to_str().unwrap()]).await;
     (world, other)
 }

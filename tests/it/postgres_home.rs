@@ -21,7 +21,7 @@ use crate::world::{ASKING, CONFIG, Server, World, eventually};
 pub async fn kept_at(world: World, url: &str) -> World {
     let world = world.with_env("DATABASE_URL", url);
     let config = world.read("config.yml");
-    world.write("config.yml", format!("{config}store: {{postgres: '${{DATABASE_URL}}', experimental: true}}\n"));
+    world.write("config.yml", format!("{config}store: {{postgres: '${{DATABASE_URL}}'}}\n"));
     let home = world.home();
     let home = home.to_str().unwrap();
     run(&world, &["db", "migrate", "--home", home]).await;
@@ -112,6 +112,26 @@ pub async fn use_it(server: &Server<'_>) {
     server.post("/api/sessions/s/compress", json!({})).await.ok();
     server.delete("/api/sessions/gone").await.ok();
     server.put("/api/config/rag-mode", json!({"enabled": true})).await;
+}
+
+#[tokio::test]
+async fn postgres_fields_of_the_document_name_the_database_of_a_home() {
+    let Some(postgres) = postgres().await else { return };
+    let database = postgres.database().await;
+    let world = World::new(script([says(["Kept."])])).await;
+    let login = format!("db_user: miniclaw\ndb_password: '{PASSWORD}'\ndb_name: {}\n", database.name);
+    let fields = format!("db_type: postgresql\ndb_host: 127.0.0.1\ndb_port: {}\n{login}", database.port);
+    world.write("config.yml", format!("{CONFIG}{fields}"));
+    wipe(&world);
+    run(&world, &["db", "migrate", "--home", world.home().to_str().unwrap()]).await;
+    let server = world.serve().await;
+    server.chat("s", "hello").await;
+    server.settled("s").await;
+    assert!(server.terminate().await.0.success());
+    wipe(&world);
+    let server = world.serve().await;
+    let history = server.get("/api/sessions/s/history").await.ok();
+    assert!(history.to_string().contains("Kept."), "{history}");
 }
 
 #[tokio::test]
@@ -334,7 +354,7 @@ async fn postgres_copy_can_be_in_another_folder() {
     let database = server.database().await;
     let world = lively().await.with_env("DATABASE_URL", &database.url(""));
     let cache = world.home().parent().unwrap().join("cache");
-    let store = format!("store: {{postgres: '${{DATABASE_URL}}', experimental: true, cache: {}}}\n", cache.display());
+    let store = format!("store: {{postgres: '${{DATABASE_URL}}', cache: {}}}\n", cache.display());
     world.write("config.yml", format!("{CONFIG}{store}"));
     run(&world, &["db", "migrate", "--home", world.home().to_str().unwrap()]).await;
     let server = world.serve().await;
@@ -371,7 +391,7 @@ async fn postgres_import_needs_a_home_and_an_empty_database() {
     server.chat("s", "first").await;
     server.settled("s").await;
     let other = lively().await;
-    other.write("config.yml", format!("store: {{postgres: '{}', experimental: true}}\n", database.url("")));
+    other.write("config.yml", format!("store: {{postgres: '{}'}}\n", database.url("")));
     let (home, of_other) = (other.home(), other.home());
     let output = other.run(&["import", of_other.to_str().unwrap(), "--home", home.to_str().unwrap()]).await;
     assert!(String::from_utf8_lossy(&output.stderr).contains("database_not_empty"));
@@ -442,7 +462,7 @@ pub async fn round_trips(homes_to_try: usize) {
         let other = world.home().parent().unwrap().join("imported");
         fs::rename(world.home(), &other).unwrap();
         fs::create_dir(world.home()).unwrap();
-        world.write("config.yml", "store: {postgres: '${DATABASE_URL}', experimental: true}\n");
+        world.write("config.yml", "store: {postgres: '${DATABASE_URL}'}\n");
         let home = world.home();
         run(&world, &["db", "migrate", "--home", home.to_str().unwrap()]).await;
         run(&world, &["import", other.to_str().unwrap(), "--home", home.to_str().unwrap()]).await;

@@ -16,7 +16,7 @@ async fn with_database(world: World) -> Option<(TestDatabase, World)> {
     let database = postgres().await?.database().await;
     let world = world.with_env("DATABASE_URL", &database.url(""));
     let config = world.read("config.yml");
-    world.write("config.yml", format!("{config}store: {{postgres: '${{DATABASE_URL}}', experimental: true}}\n"));
+    world.write("config.yml", format!("{config}store: {{postgres: '${{DATABASE_URL}}'}}\n"));
     run(&world, &["db", "migrate", "--home", world.home().to_str().unwrap()]).await;
     Some((database, world))
 }

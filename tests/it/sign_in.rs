@@ -6,14 +6,14 @@ use crate::http::Answer;
 use crate::script::{says, script};
 use crate::world::{Server, World, files};
 
-const TOKEN: &str = "a-long-random-word-0123456789";
+pub const TOKEN: &str = "a-long-random-word-0123456789";
 
 async fn locked() -> World {
     World::new(script([says(["Yes."])])).await.with_env("MINICLAW_TOKEN", TOKEN)
 }
 
 /// Returns the `name=value` pair of a `Set-Cookie` header.
-fn cookie(answer: &Answer) -> String {
+pub fn cookie(answer: &Answer) -> String {
     let set = answer.head.header("set-cookie").expect("a cookie");
     assert!(set.contains("; Max-Age=2592000;"), "{set}");
     assert!(set.contains("HttpOnly") && set.contains("SameSite=Strict") && set.contains("Path=/"), "{set}");
@@ -93,6 +93,24 @@ async fn logout_voids_only_its_own_cookie() {
     assert_eq!(status(&server, &[("Cookie", &other)]).await.status(), 200);
     let again = cookie(&server.post("/api/login", json!({"token": TOKEN})).await);
     assert_eq!(status(&server, &[("Cookie", &again)]).await.status(), 200);
+}
+
+#[tokio::test]
+async fn browser_that_signed_out_stays_so_after_a_restart() {
+    let world = locked().await;
+    let server = world.serve().await;
+    let port = server.address.port().to_string();
+    let [out, other] = [
+        cookie(&server.post("/api/login", json!({"token": TOKEN})).await),
+        cookie(&server.post("/api/login", json!({"token": TOKEN})).await),
+    ];
+    let json = ("Content-Type", "application/json");
+    assert_eq!(server.send("POST", "/api/logout", &[json, ("Cookie", &out)], b"{}").await.status(), 204);
+    assert!(!world.read("config.json").contains(out.split_once('=').unwrap().1), "the cookie itself is not stored");
+    drop(server);
+    let server = world.serve_with(&["--port", &port]).await;
+    assert_eq!(status(&server, &[("Cookie", &out)]).await.status(), 401);
+    assert_eq!(status(&server, &[("Cookie", &other)]).await.status(), 200);
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use crate::postgres::{TestDatabase, postgres};
 use crate::postgres_home::{run, wipe};
 use crate::postgres_store::{back_up, go_back};
 use crate::script::{always, call, calls, says, script};
+use crate::sign_in::{TOKEN, cookie};
 use crate::world::{CONFIG, Server, World, eventually};
 
 /// What the servers of these tests know each other by.
@@ -22,8 +23,8 @@ fn member(world: World, url: &str, provider: Option<&World>) -> World {
     };
     wipe(&world);
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let cluster = format!("{{address: 'http://127.0.0.1:{port}', secret: '${{CLUSTER_SECRET}}'}}");
-    let store = format!("store: {{postgres: '${{DATABASE_URL}}', experimental: true, cluster: {cluster}}}\n");
+    let cluster = format!("address: 'http://127.0.0.1:{port}', cluster_secret: '${{CLUSTER_SECRET}}'");
+    let store = format!("store: {{postgres: '${{DATABASE_URL}}', {cluster}}}\n");
     world.write("config.yml", format!("{CONFIG}port: {port}\n{store}"));
     world
 }
@@ -98,6 +99,24 @@ async fn start_takes_no_home_from_a_living_member() {
     assert_eq!(roles(&history).len(), 4);
     assert_eq!(second.read("sessions/s.json"), first.read("sessions/s.json"));
     drop(database);
+}
+
+#[tokio::test]
+async fn sign_out_still_counts_after_a_takeover() {
+    let Some((_database, first, second)) = two_members([]).await else { return };
+    let [first, second] = [first, second].map(|world| world.with_env("MINICLAW_TOKEN", TOKEN));
+    let (old, new) = (started(&first).await, started(&second).await);
+    let signed_in = async || cookie(&old.post("/api/login", json!({"token": TOKEN})).await);
+    let (out, other) = (signed_in().await, signed_in().await);
+    let sessions =
+        async |server: &Server<'_>, cookie: &str| server.send("GET", "/api/sessions", &[("Cookie", cookie)], b"").await;
+    assert_eq!(sessions(&old, &out).await.status(), 200, "this server has the home");
+    let json = ("Content-Type", "application/json");
+    assert_eq!(new.send("POST", "/api/logout", &[json, ("Cookie", &out)], b"{}").await.status(), 204);
+    assert_eq!(sessions(&new, &out).await.status(), 401, "the owner knows it");
+    drop(old);
+    eventually("the other server has the home", async || sessions(&new, &other).await.status() == 200).await;
+    assert_eq!(sessions(&new, &out).await.status(), 401);
 }
 
 #[tokio::test]
@@ -225,7 +244,7 @@ async fn server_of_its_own_is_refused_beside_a_cluster() {
     let member = started(&first).await;
     member.chat("s", "one").await;
     let config = second.read("config.yml");
-    let store = "store: {postgres: '${DATABASE_URL}', experimental: true}\n";
+    let store = "store: {postgres: '${DATABASE_URL}'}\n";
     let alone: String =
         config.lines().filter(|line| !line.starts_with("store:")).map(|line| format!("{line}\n")).collect();
     second.write("config.yml", format!("{alone}{store}"));

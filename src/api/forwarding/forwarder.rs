@@ -166,7 +166,7 @@ impl Forwarder {
             Some(Err(error)) if error.is_connect() => {
                 if let Some(reason) = tls_problem(&error) {
                     let address = &owner.address;
-                    tracing::warn!(%address, %reason, "no encrypted connection to another server; check store.cluster.ca");
+                    tracing::warn!(%address, %reason, "no encrypted connection to another server; check store.cluster_ca");
                 }
                 Err(failed(owner, HopFailure::Unreachable, false))
             }

@@ -134,7 +134,7 @@ fn millis(time: Duration) -> u64 {
 
 fn bad_forward() -> ApiError {
     let message = "another server of the cluster is said to have passed this request on, and the proof of it is wrong; give all \
-                   servers the same store.cluster.secret";
+                   servers the same store.cluster_secret";
     ApiError::new(StatusCode::FORBIDDEN, "bad_forward", message)
 }
 

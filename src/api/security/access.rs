@@ -16,7 +16,7 @@ use crate::clock;
 use crate::config::ProxySignIn;
 use crate::domain::TrustedProxy;
 use crate::engine::people::LoginLimiter;
-use crate::store::{ApiTokenScope, ApiTokens};
+use crate::store::{ApiTokenScope, ApiTokens, SignOut};
 
 /// Lifetime of the one-time link.
 const CODE_LIFE: Duration = Duration::from_secs(600);
@@ -275,11 +275,13 @@ impl Access {
         fresh & proven & !signed_out
     }
 
-    /// Invalidates a cookie until the server stops, and ends its streams. A cookie that is not valid is not stored.
-    pub fn sign_out(&self, value: &str) {
-        if let Some(cookie) = self.knows_cookie(value) {
-            self.until_signed_out(cookie).cancel();
-        }
+    /// Invalidates a cookie until the server stops, and ends its streams. Returns what the home must know of it for the time after
+    /// that; `None` for a cookie that is not valid.
+    pub fn sign_out(&self, value: &str) -> Option<SignOut> {
+        let cookie = self.knows_cookie(value)?;
+        self.until_signed_out(cookie).cancel();
+        let at = seconds();
+        Some(SignOut { cookie: hexadecimal(&cookie), at, until: at + CLOCK_SLACK + COOKIE_LIFE })
     }
 
     /// Returns a token that is cancelled when the browser with this cookie, obtained from [`Access::knows_cookie`],
@@ -304,6 +306,11 @@ impl Access {
         mac.update(format!("cookie {} {made}", self.realm).as_bytes());
         Some(base16ct::lower::encode_string(&mac.finalize().into_bytes()))
     }
+}
+
+/// Returns how a home names a cookie.
+pub(super) fn hexadecimal(cookie: &CookieDigest) -> String {
+    base16ct::lower::encode_string(cookie)
 }
 
 fn digest(text: &str) -> CookieDigest {

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::app::App;
 use crate::api::error::ApiError;
-use crate::api::security::access::{Access, CookieDigest};
+use crate::api::security::access::{Access, CookieDigest, hexadecimal};
 use crate::api::security::guard;
 use crate::api::security::person::{Person, Right};
 use crate::domain::{AccountId, HomeId};
@@ -131,6 +131,9 @@ impl Caller {
     async fn of(Identity { person, proof }: Identity, app: &App, headers: &HeaderMap) -> Result<Self, ApiError> {
         let engine = app.tenants.open(&person.tenant()).await?;
         let signed_out = match proof {
+            Proof::Cookie(cookie) if engine.tenant().home.has_signed_out(&hexadecimal(&cookie)) => {
+                return Err(ApiError::signed_out());
+            }
             Proof::Cookie(cookie) => Some(app.access.until_signed_out(cookie)),
             Proof::Server | Proof::ApiToken(..) | Proof::AccountCookie(_) | Proof::AccountBearer(_) => None,
         };

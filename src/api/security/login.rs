@@ -83,12 +83,17 @@ pub(in crate::api) fn device_cookie<'a>(app: &App, headers: &'a HeaderMap) -> Op
 pub(in crate::api) async fn sign_out(app: &App, requester: &Requester, headers: &HeaderMap) -> Result<(), ApiError> {
     match (&app.people, requester.proof().credential()) {
         (Some(people), Some(credential)) => people.logout(credential.clone()).await?,
-        _ => guard::cookies(app, headers).for_each(|cookie| app.access.sign_out(cookie)),
+        _ => {
+            let ended: Vec<_> = guard::cookies(app, headers).filter_map(|cookie| app.access.sign_out(cookie)).collect();
+            for sign_out in ended {
+                requester.note_sign_out(sign_out).await?;
+            }
+        }
     }
     Ok(())
 }
 
-/// Signs this browser out: invalidates its cookie until the server is restarted, and deletes it from the browser.
+/// Signs this browser out: invalidates its cookie for ever, and deletes it from the browser.
 #[utoipa::path(post, path = "/api/logout", tag = "status", responses((status = 204), (status = 401, body = ErrorBody)))]
 pub async fn logout(
     State(app): State<App>,

@@ -14,6 +14,7 @@ use crate::domain::{AccountId, HomeId};
 use crate::engine::people::People;
 use crate::engine::provider_changes::ProviderRefused;
 use crate::engine::{EngineError, Tenant, TenantRegistry};
+use crate::store::SignOut;
 
 /// A person who asks, and what proves it.
 pub struct Requester {
@@ -56,6 +57,16 @@ impl Requester {
             return Err(EngineError::from(ProviderRefused::OnAllServers).into());
         }
         self.server().await
+    }
+
+    /// Notes in the home of a server for one person that a browser has signed out.
+    ///
+    /// # Errors
+    /// Returns an error if the home cannot be opened or written.
+    pub async fn note_sign_out(&self, sign_out: SignOut) -> Result<(), ApiError> {
+        let engine = self.tenants.open(&HomeId::Server).await?;
+        let tenant = engine.tenant();
+        Ok(tenant.tree.sign_out(tenant.claim, sign_out).await?)
     }
 
     /// Requires that the request comes from the page, as [`Caller::require_page`](super::caller::Caller::require_page) does.

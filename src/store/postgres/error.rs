@@ -74,8 +74,8 @@ pub enum DatabaseError {
     #[error("another server of the cluster owns this home; ask again in a moment")]
     OwnedElsewhere,
     #[error(
-        "servers of a cluster use this database, and this one would take the home from them and lose it again. Write `cluster` to \
-         `store` in config.yml, or stop the others; if they have just been killed, wait ten seconds"
+        "servers of a cluster use this database, and this one would take the home from them and lose it again. Write \
+         `address` and `cluster_secret` to `store` in config.yml, or stop the others; if they have just been killed, wait ten seconds"
     )]
     UsedByCluster,
     /// The database lacks something that it had confirmed to this server.
