@@ -223,15 +223,15 @@ pub async fn run(
     };
     tenants.sweep_regularly();
     let setup_code = people.as_ref().and_then(|people| people.setup_code().map(str::to_owned));
-    let stopping = listening.stopping();
+    let (stopping, sockets) = (listening.stopping(), TaskTracker::new());
     let app = App {
         tenants: tenants.clone(),
-        forwarder: place.forwarder(&tenants, &stopping),
+        forwarder: place.forwarder(&tenants, &stopping, &sockets),
         people,
         secret: place.cluster_secret().map_or_else(PageSecret::new, PageSecret::of_cluster),
         access: Arc::new(access),
         unauthenticated_sockets: Arc::new(Semaphore::new(MAX_UNAUTHENTICATED_SOCKETS)),
-        sockets: TaskTracker::new(),
+        sockets,
         mcp_listeners: Default::default(),
         sandbox: Arc::new(sandbox),
         started_at,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustls::RootCertStore;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::StartRefused;
 use super::owners::ClusterOwners;
@@ -156,11 +157,16 @@ impl OpenedPlace {
     }
 
     /// Returns what passes requests on to the servers that have their homes; `None` if there is no cluster.
-    pub fn forwarder(&self, tenants: &Arc<TenantRegistry>, stopping: &CancellationToken) -> Option<Arc<Forwarder>> {
+    pub fn forwarder(
+        &self,
+        tenants: &Arc<TenantRegistry>,
+        stopping: &CancellationToken,
+        sockets: &TaskTracker,
+    ) -> Option<Arc<Forwarder>> {
         let Self::Cluster(Membership { cluster, config, authorities }) = self else { return None };
         let owners = ClusterOwners { tenants: tenants.clone(), cluster: cluster.clone() };
         let forwarder = Forwarder::new(Arc::new(owners), &config.secret, authorities.clone(), stopping.clone());
-        Some(Arc::new(forwarder.counted_by(tenants.runtime().metrics.clone())))
+        Some(Arc::new(forwarder.counted_by(tenants.runtime().metrics.clone()).among(sockets.clone())))
     }
 
     /// Takes no home any more: this server ends soon.

@@ -193,12 +193,30 @@ async fn cluster_socket_greets_any_server_and_reaches_its_home() {
     assert_eq!(socket.closed().await, 1001, "the owner ends it with the sign-in");
     assert_eq!(history(b, &again).await["messages"].as_array().map(Vec::len), Some(4));
 
-    let mut socket = Socket::open_with(b, "?session_id=s", &[]).await.unwrap();
-    socket.send(greeting(&again.token)).await;
-    socket.until("HISTORY").await;
-    let [a, _b] = servers;
+    let bearer = [("Authorization", format!("Bearer {}", again.token))];
+    let open = async |server: &Server<'_>| {
+        let mut sockets = [
+            Socket::open_with(server, "?session_id=s", &[]).await.unwrap(),
+            Socket::open_with(server, "?session_id=s", &bearer).await.unwrap(),
+        ];
+        sockets[0].send(greeting(&again.token)).await;
+        for socket in &mut sockets {
+            socket.until("HISTORY").await;
+        }
+        sockets
+    };
+    let [a, b] = servers;
+    let through = open(&b).await;
+    assert!(b.terminate().await.0.success());
+    for mut socket in through {
+        assert_eq!(socket.closed().await, 1001, "the server between stopped");
+    }
+    let b = cluster.serve(1).await;
+    let through = open(&b).await;
     drop(a);
-    socket.closed().await;
+    for mut socket in through {
+        assert_eq!(socket.closed().await, 1001, "the owner was lost");
+    }
 }
 
 #[tokio::test]
@@ -291,7 +309,7 @@ async fn cluster_disabled_person_is_out_on_all_servers() {
     }
     stream.rest().await;
     assert_eq!(cluster.ask("SELECT session_id FROM facts").await, Vec::<String>::new(), "the work has ended");
-    assert_eq!(server_of(&cluster, &bob).await, None, "nobody has the home");
+    eventually("nobody has the home", async || server_of(&cluster, &bob).await.is_none()).await;
     change(a, &ada, &bob, json!({"is_active": true})).await.ok();
     let bob = signed_in(servers[2].as_ref().unwrap(), "bob").await;
     let b = servers[1].as_ref().unwrap();

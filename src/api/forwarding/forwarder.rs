@@ -14,6 +14,7 @@ use hyper::upgrade::OnUpgrade;
 use rustls::RootCertStore;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::client::{HopClient, hop_client};
 use super::owners::{Destination, FailedHop, HopFailure, Owner, Owners};
@@ -36,6 +37,8 @@ pub struct Forwarder {
     stopping: CancellationToken,
     /// What counts requests, if anything does.
     metrics: Option<Arc<Metrics>>,
+    /// The WebSockets of this server, for which it waits when it stops.
+    sockets: TaskTracker,
 }
 
 /// What became of a request.
@@ -67,12 +70,24 @@ impl Forwarder {
         authorities: RootCertStore,
         stopping: CancellationToken,
     ) -> Self {
-        Self { owners, key: Key::of(secret), client: hop_client(authorities), stopping, metrics: None }
+        Self {
+            owners,
+            key: Key::of(secret),
+            client: hop_client(authorities),
+            stopping,
+            metrics: None,
+            sockets: TaskTracker::new(),
+        }
     }
 
     /// Counts the requests that are passed on.
     pub fn counted_by(self, metrics: Option<Arc<Metrics>>) -> Self {
         Self { metrics, ..self }
+    }
+
+    /// Adds those that pass through to these WebSockets.
+    pub fn among(self, sockets: TaskTracker) -> Self {
+        Self { sockets, ..self }
     }
 
     /// Reads and removes what another server says of a request. See [`Key::receive`].
@@ -209,7 +224,7 @@ impl Forwarder {
         }
         let owner = OwnerSocket { connection: hyper::upgrade::on(&mut response), ends };
         match parts.extensions.get::<OnUpgrade>().cloned() {
-            Some(client) => drop(tokio::spawn(owner.relay(client))),
+            Some(client) => drop(self.sockets.spawn(owner.relay(client))),
             // See `open_socket`.
             None => drop(response.extensions_mut().insert(owner)),
         }

@@ -1,23 +1,27 @@
 //! Passes on what another server answers: a stream of bytes, or a WebSocket in both directions.
 
 use std::io;
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::ws::{self, Message, WebSocket};
 use axum::http::{HeaderMap, HeaderName, Response, header};
 use futures_util::future::BoxFuture;
-use futures_util::{FutureExt, SinkExt, StreamExt, stream};
+use futures_util::{FutureExt, Sink, SinkExt, Stream, StreamExt, stream};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use tokio::io::copy_bidirectional;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_util::sync::CancellationToken;
-use tungstenite::Message as Frame;
 use tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tungstenite::{Error as WsError, Message as Frame};
 
+use crate::api::socket::{CloseCode, IDLE_TIMEOUT, MAX_FRAME};
+
+/// Length of the longest frame of a client that is read.
+const LONGEST_READ: usize = 2 * MAX_FRAME;
 /// How long a stream of events may be silent. It has a heartbeat every 15 seconds, so its server does not run any more.
 const SILENCE: Duration = Duration::from_secs(45);
 /// How long a client may take to read that its connection ends.
@@ -119,64 +123,78 @@ pub struct OwnerSocket {
 }
 
 impl OwnerSocket {
-    /// Passes bytes between the connection that becomes the client's WebSocket and the owner until one side ends.
+    /// Passes frames between the connection that becomes the client's WebSocket and the owner; see [`OwnerSocket::pass_frames`].
     pub(super) async fn relay(self, client: OnUpgrade) {
-        let (Ok(client), Ok(owner)) = tokio::join!(client, self.connection) else { return };
-        let (mut client, mut owner) = (TokioIo::new(client), TokioIo::new(owner));
-        tokio::select! {
-            passed = copy_bidirectional(&mut client, &mut owner) => {
-                if let Err(error) = passed {
-                    tracing::trace!(%error, "a WebSocket that passed through ended");
-                }
-            }
-            () = self.ends.ended() => {}
-        }
+        let Ok(client) = client.await else { return };
+        let limits = WebSocketConfig::default().max_message_size(Some(LONGEST_READ)).max_frame_size(Some(LONGEST_READ));
+        let client = WebSocketStream::from_raw_socket(TokioIo::new(client), Role::Server, Some(limits)).await;
+        self.pass(client, None, IDLE_TIMEOUT).await;
     }
 
     /// Sends `first` to the owner, and passes frames between it and the client's WebSocket until one side ends, or the client says
     /// nothing for as long as `idle`: this server answers the owner's pings itself, so the owner would not notice. The client is
     /// told if the home moves, the owner is lost or this server stops.
     pub async fn pass_frames(self, client: WebSocket, first: Option<String>, idle: Duration) {
+        let client = client
+            .map(|read| read.map(of_client).map_err(unread))
+            .with(async |frame| Ok::<_, axum::Error>(of_owner(frame)));
+        self.pass(pin!(client), first, idle).await;
+    }
+
+    async fn pass(
+        self,
+        client: impl Stream<Item = Result<Frame, WsError>> + Sink<Frame> + Unpin,
+        first: Option<String>,
+        idle: Duration,
+    ) {
+        const LOST: Option<(CloseCode, &str)> = Some((CloseCode::GoingAway, "going away"));
         let Ok(owner) = self.connection.await else { return };
         // The client's frames were measured when they were read.
         let limits = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
         let owner = WebSocketStream::from_raw_socket(TokioIo::new(owner), Role::Client, Some(limits)).await;
         let ((mut to_owner, mut from_owner), (mut to_client, mut from_client)) = (owner.split(), client.split());
-        // Each returns whether the owner was lost without a word.
+        // Each returns what the client has to be told.
         let up = async {
             if let Some(first) = first
                 && to_owner.send(Frame::text(first)).await.is_err()
             {
-                return true;
+                return LOST;
             }
-            while let Ok(Some(Ok(frame))) = timeout(idle, from_client.next()).await {
-                if to_owner.send(of_client(frame)).await.is_err() {
-                    return true;
+            while let Ok(Some(read)) = timeout(idle, from_client.next()).await {
+                let frame = match read {
+                    Ok(frame) => frame,
+                    Err(error) => return CloseCode::of_unreadable(&error),
+                };
+                if to_owner.send(frame).await.is_err() {
+                    return LOST;
                 }
             }
-            false
+            None
         };
         let down = async {
             let mut is_closed = false;
             while let Some(Ok(frame)) = from_owner.next().await {
                 is_closed |= frame.is_close();
-                let Some(frame) = of_owner(frame) else { continue };
                 if to_client.send(frame).await.is_err() {
-                    return false;
+                    return None;
                 }
             }
-            !is_closed
+            if is_closed { None } else { LOST }
         };
-        let is_to_come_again = tokio::select! {
-            is_lost = up => is_lost,
-            is_lost = down => is_lost,
-            () = self.ends.ended() => true,
+        let why = tokio::select! {
+            why = up => why,
+            why = down => why,
+            () = self.ends.ended() => LOST,
         };
-        if is_to_come_again {
-            let close = ws::CloseFrame { code: ws::close_code::AWAY, reason: "going away".into() };
-            let _ = timeout(CLOSE_TIMEOUT, to_client.send(Message::Close(Some(close)))).await;
+        if let Some((code, reason)) = why {
+            let close = CloseFrame { code: (code as u16).into(), reason: reason.into() };
+            let _ = timeout(CLOSE_TIMEOUT, to_client.send(Frame::Close(Some(close)))).await;
         }
     }
+}
+
+fn unread(error: axum::Error) -> WsError {
+    error.into_inner().downcast().map_or(WsError::ConnectionClosed, |error| *error)
 }
 
 fn of_client(frame: Message) -> Frame {
@@ -191,8 +209,8 @@ fn of_client(frame: Message) -> Frame {
     }
 }
 
-fn of_owner(frame: Frame) -> Option<Message> {
-    Some(match frame {
+fn of_owner(frame: Frame) -> Message {
+    match frame {
         Frame::Text(text) => Message::Text(text.as_str().into()),
         Frame::Binary(bytes) => Message::Binary(bytes),
         Frame::Ping(bytes) => Message::Ping(bytes),
@@ -200,7 +218,7 @@ fn of_owner(frame: Frame) -> Option<Message> {
         Frame::Close(close) => Message::Close(
             close.map(|close| ws::CloseFrame { code: close.code.into(), reason: close.reason.as_str().into() }),
         ),
-        // Only read as a part of one of the others.
-        Frame::Frame(_) => return None,
-    })
+        // No frame is read as this.
+        Frame::Frame(raw) => Message::Binary(raw.into_payload()),
+    }
 }

@@ -9,7 +9,6 @@ use futures_util::future::{BoxFuture, FutureExt, OptionFuture};
 use futures_util::stream::{SplitStream, StreamExt};
 use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
-use tungstenite::Error as WsError;
 
 use super::files::named;
 use super::following::Following;
@@ -29,7 +28,7 @@ use crate::engine::{EngineError, NewMessage, WorkStarted};
 /// Interval of pings. They keep proxies from closing an idle connection, and find half-open ones.
 const PING: Duration = Duration::from_secs(20);
 /// A client that says nothing for this long, not even a pong, is gone.
-pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+pub(in crate::api) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A client that has proved who it is.
 pub struct AuthenticatedClient {
@@ -292,12 +291,7 @@ impl Connection {
     /// Tells a client whose frame cannot be read why; nothing after it can be read either.
     async fn unreadable(&mut self, error: axum::Error) -> Result<Closing, Gone> {
         let why = error.to_string();
-        let closing = match error.into_inner().downcast_ref::<WsError>() {
-            Some(WsError::Capacity(_)) => (CloseCode::TooLarge, "the frame is too long"),
-            Some(WsError::Utf8(_)) => (CloseCode::InvalidText, "the text is not UTF-8"),
-            Some(WsError::Protocol(_)) => (CloseCode::ProtocolError, "violation of the protocol"),
-            Some(_) | None => return Err(Gone),
-        };
+        let closing = error.into_inner().downcast_ref().and_then(CloseCode::of_unreadable).ok_or(Gone)?;
         let error = ApiError::bad_request("bad_frame", format!("the connection sent what cannot be read: {why}"));
         let _ = timeout(CLOSE_TIMEOUT, self.writer.refuse(Value::Null, error)).await;
         Ok(closing)

@@ -8,3 +8,7 @@ mod following;
 mod inbound;
 mod outbound;
 mod writer;
+
+pub(in crate::api) use connection::IDLE_TIMEOUT;
+pub(in crate::api) use inbound::MAX_FRAME;
+pub(in crate::api) use writer::CloseCode;

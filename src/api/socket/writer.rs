@@ -7,6 +7,7 @@ use futures_util::SinkExt;
 use futures_util::stream::SplitSink;
 use serde_json::Value;
 use tokio::time::timeout;
+use tungstenite::Error as WsError;
 
 use super::outbound::{ErrorFrame, SocketFrame, encode};
 use crate::api::error::ApiError;
@@ -27,6 +28,18 @@ pub enum CloseCode {
     Policy = 1008,
     TooLarge = 1009,
     TryAgain = 1013,
+}
+
+impl CloseCode {
+    /// Returns why a connection is closed on which this was read, in words too; `None` if it is closed already.
+    pub fn of_unreadable(error: &WsError) -> Option<(Self, &'static str)> {
+        match error {
+            WsError::Capacity(_) => Some((Self::TooLarge, "the frame is too long")),
+            WsError::Utf8(_) => Some((Self::InvalidText, "the text is not UTF-8")),
+            WsError::Protocol(_) => Some((Self::ProtocolError, "violation of the protocol")),
+            _ => None,
+        }
+    }
 }
 
 /// The connection cannot be used any more.
