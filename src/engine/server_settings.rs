@@ -13,7 +13,7 @@ use super::{EngineError, Tenant, blocking};
 use crate::config::edit::{CannotEdit, Edit, edited};
 use crate::config::settings::{Confirmed, FileState, SETTINGS, Setting, SettingError, SettingSource, edits};
 use crate::config::{Config, ConfigError, Environment, process_variables};
-use crate::store::{StoreError, config_text, is_link};
+use crate::store::{BrowserCookie, StoreError, config_text, is_link};
 
 /// What is known of config.yml and `.env` as they are on disk.
 #[derive(Default)]
@@ -135,6 +135,14 @@ impl Runtime {
 }
 
 impl Tenant {
+    /// Remembers that a browser has signed out.
+    ///
+    /// # Errors
+    /// Returns an error if that cannot be written; the browser is then still signed in.
+    pub async fn sign_out(&self, cookie: BrowserCookie) -> Result<(), EngineError> {
+        Ok(self.tree.sign_out(self.claim, cookie).await?)
+    }
+
     /// Returns all settings of config.yml.
     ///
     /// # Errors

@@ -25,6 +25,7 @@ use super::roots::ProjectFolder;
 use super::seal::{self, KeyStatus, Seal};
 use super::session_list::SummaryCache;
 use super::shared::Membership;
+use super::sign_outs::SignOuts;
 use super::trusted::{TEXTS, TrustCache};
 use super::usage::UsageLog;
 use super::write_pause::WriteGate;
@@ -76,6 +77,8 @@ struct Inner {
     links_closed: AtomicBool,
     /// Set if others can share projects with the person of this home.
     membership: OnceLock<Membership>,
+    /// As they are in the file.
+    sign_outs: RwLock<SignOuts>,
     /// Absent if the home was opened for reading only.
     lock: Option<File>,
     /// Set if the truth of the home is a database.
@@ -201,6 +204,7 @@ impl Home {
                 uploads: ResumableUploads::default(),
                 links_closed: AtomicBool::new(false),
                 membership: OnceLock::new(),
+                sign_outs: RwLock::default(),
                 lock,
                 replica: OnceLock::new(),
             }),
@@ -333,6 +337,10 @@ impl Home {
 
     pub(super) fn head_list(&self) -> &Mutex<Option<HeadList>> {
         &self.inner.heads
+    }
+
+    pub(super) fn sign_outs(&self) -> &RwLock<SignOuts> {
+        &self.inner.sign_outs
     }
 
     pub(super) fn membership(&self) -> &OnceLock<Membership> {

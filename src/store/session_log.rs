@@ -76,6 +76,7 @@ impl SessionLog {
             Self::Folder(home) => {
                 let claimed = blocking(home, |home| {
                     home.settle_captures()?;
+                    home.read_sign_outs()?;
                     Ok(ClaimedHome { unsettled: home.unsettled_sessions()?, claim: home.fence().new_claim() })
                 })
                 .await?;

@@ -16,7 +16,6 @@ use crate::domain::{AlwaysAllowedCall, GitAuthor, Place, UsageLimits, WrittenLim
 const ALWAYS: &str = "always_allowed";
 const GIT_AUTHOR: &str = "git_author";
 const DISABLED_SKILLS: &str = "disabled_skills";
-const SIGNED_OUT: &str = "signed_out";
 const TOOLS: &str = "tools";
 const USAGE_LIMITS: &str = "usage_limits";
 
@@ -41,6 +40,8 @@ pub enum SettingsFile {
     Members,
     /// The MCP servers, with what their programs get as variables.
     Mcp,
+    /// The browsers that have signed out of a server for one person.
+    SignOuts,
 }
 
 impl SettingsFile {
@@ -55,6 +56,7 @@ impl SettingsFile {
             Self::Accounts => "accounts.json",
             Self::Members => "project-members.json",
             Self::Mcp => "mcp.json",
+            Self::SignOuts => "sign-outs.json",
         }
     }
 }
@@ -73,16 +75,6 @@ pub struct SettingsChange {
     pub rag_mode: bool,
     /// `None` leaves it as it is.
     pub rag_conversations: Option<bool>,
-}
-
-/// A browser that signs out of a server with a token. Times are Unix seconds.
-#[derive(Clone, Debug)]
-pub struct SignOut {
-    /// SHA-256 of its cookie, in hexadecimal.
-    pub cookie: String,
-    pub at: u64,
-    /// When the cookie has expired in any case.
-    pub until: u64,
 }
 
 /// Reads a configuration file of a home that need not be open: `config.yml` or `.env`. `None` if there is no such file.
@@ -123,22 +115,6 @@ impl Home {
                 fields.insert("rag_conversations".to_owned(), Value::Bool(on));
             }
             true
-        })
-    }
-
-    /// Returns whether a browser has signed out, by the digest of its cookie. Reads it from disk.
-    pub fn has_signed_out(&self, cookie: &str) -> bool {
-        self.settings_file().get(SIGNED_OUT).is_some_and(|cookies| cookies.get(cookie).is_some())
-    }
-
-    /// Returns the change that notes that a browser has signed out. What has expired is left out.
-    pub(super) fn sign_out_change(&self, sign_out: &SignOut) -> Result<Option<TreeChange>, StoreError> {
-        self.setting_change(SIGNED_OUT, |now| {
-            let known = now.and_then(|known| BTreeMap::<String, u64>::deserialize(known).ok());
-            let mut cookies = known.unwrap_or_default();
-            cookies.retain(|_, until| sign_out.at < *until);
-            cookies.insert(sign_out.cookie.clone(), sign_out.until);
-            Some(serde_json::to_value(cookies).expect("numbers by names are JSON"))
         })
     }
 

@@ -18,7 +18,7 @@ use super::home::Home;
 use super::index::{ObservedCall, ObservedChanges};
 use super::project_folder::FolderChange;
 use super::session_log::{ClaimedHome, SessionLog};
-use super::settings::{SettingsChange, SettingsFile, SignOut};
+use super::settings::{SettingsChange, SettingsFile};
 use super::trash::{DeletedFile, TrashedVersion};
 use super::trusted::TrustedBy;
 use super::variables::Variable;
@@ -306,14 +306,6 @@ impl Tree {
     /// Returns an error if config.json cannot be written.
     pub async fn enable_skill(&self, claim: Claim, location: Place, enabled: bool) -> Result<(), StoreError> {
         self.edit(claim, move |home| home.skill_change(&location, enabled)).await.map(drop)
-    }
-
-    /// Notes that a browser has signed out, so that its cookie does not count after a restart either.
-    ///
-    /// # Errors
-    /// Returns an error if config.json cannot be written.
-    pub async fn sign_out(&self, claim: Claim, sign_out: SignOut) -> Result<(), StoreError> {
-        self.edit(claim, move |home| home.sign_out_change(&sign_out)).await.map(drop)
     }
 
     /// Remembers whose commits a person makes.

@@ -104,13 +104,22 @@ async fn browser_that_signed_out_stays_so_after_a_restart() {
         cookie(&server.post("/api/login", json!({"token": TOKEN})).await),
         cookie(&server.post("/api/login", json!({"token": TOKEN})).await),
     ];
-    let json = ("Content-Type", "application/json");
-    assert_eq!(server.send("POST", "/api/logout", &[json, ("Cookie", &out)], b"{}").await.status(), 204);
-    assert!(!world.read("config.json").contains(out.split_once('=').unwrap().1), "the cookie itself is not stored");
+    let sign_out = async || {
+        server.send("POST", "/api/logout", &[("Content-Type", "application/json"), ("Cookie", &out)], b"{}").await
+    };
+    std::fs::create_dir(world.path("sign-outs.json")).unwrap();
+    assert_eq!(sign_out().await.status(), 500, "it cannot be remembered");
+    assert_eq!(status(&server, &[("Cookie", &out)]).await.status(), 200, "so the browser can try again");
+    std::fs::remove_dir(world.path("sign-outs.json")).unwrap();
+    assert_eq!(sign_out().await.status(), 204);
+    assert!(!world.read("sign-outs.json").contains(out.split_once('=').unwrap().1), "the cookie itself is not stored");
     drop(server);
     let server = world.serve_with(&["--port", &port]).await;
-    assert_eq!(status(&server, &[("Cookie", &out)]).await.status(), 401);
-    assert_eq!(status(&server, &[("Cookie", &other)]).await.status(), 200);
+    for path in ["/api/status", "/api/sessions", "/api/settings", "/api/providers", "/metrics"] {
+        let asked = async |cookie: &str| server.send("GET", path, &[("Cookie", cookie)], b"").await.status();
+        assert_eq!(asked(&out).await, 401, "{path}");
+        assert_ne!(asked(&other).await, 401, "{path}");
+    }
 }
 
 #[tokio::test]

@@ -874,7 +874,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Signs this browser out: invalidates its cookie until the server is restarted, and deletes it from the browser. */
+        /** Signs this browser out: invalidates its cookie for ever, and deletes it from the browser. */
         post: operations["status_logout"];
         delete?: never;
         options?: never;

@@ -16,7 +16,7 @@ use crate::clock;
 use crate::config::ProxySignIn;
 use crate::domain::TrustedProxy;
 use crate::engine::people::LoginLimiter;
-use crate::store::{ApiTokenScope, ApiTokens, SignOut};
+use crate::store::{ApiTokenScope, ApiTokens, BrowserCookie};
 
 /// Lifetime of the one-time link.
 const CODE_LIFE: Duration = Duration::from_secs(600);
@@ -66,7 +66,26 @@ pub struct Access {
 }
 
 /// SHA-256 of a cookie: identifies it without storing it.
-pub type CookieDigest = [u8; 32];
+type CookieDigest = [u8; 32];
+
+/// A cookie that is valid, as far as this server knows. The home may know that the browser has signed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownCookie {
+    digest: CookieDigest,
+    /// Unix second.
+    made_at: u64,
+}
+
+impl KnownCookie {
+    /// Returns what a home remembers of it.
+    pub fn of_home(&self) -> BrowserCookie {
+        BrowserCookie {
+            digest: base16ct::lower::encode_string(&self.digest),
+            made_at: self.made_at,
+            expires_at: self.made_at.saturating_add(COOKIE_LIFE + CLOCK_SLACK),
+        }
+    }
+}
 
 /// A browser that has signed in.
 #[derive(Debug)]
@@ -260,39 +279,36 @@ impl Access {
         Some(format!("{made}.{proof}"))
     }
 
-    /// Returns the digest of the cookie if it is valid. Failures are not limited here: the proof has 256 bits, and an
-    /// expired cookie is not an attack. An empty value takes as long to check as any other.
-    pub fn knows_cookie(&self, value: &str) -> Option<CookieDigest> {
-        self.knows_cookie_at(value, seconds()).then(|| digest(value))
+    /// Returns the cookie if it is valid. Failures are not limited here: the proof has 256 bits, and an expired cookie is not an
+    /// attack. An empty value takes as long to check as any other.
+    pub fn knows_cookie(&self, value: &str) -> Option<KnownCookie> {
+        self.knows_cookie_at(value, seconds())
     }
 
-    fn knows_cookie_at(&self, value: &str, now: u64) -> bool {
+    fn knows_cookie_at(&self, value: &str, now: u64) -> Option<KnownCookie> {
         let (made, proof) = value.rsplit_once('.').unwrap_or_default();
         let made_at = made.rsplit_once('.').and_then(|(_, at)| at.parse::<u64>().ok());
         let fresh = made_at.is_some_and(|at| at <= now + CLOCK_SLACK && now < at.saturating_add(COOKIE_LIFE));
         let proven = self.proof(made).is_some_and(|right| equal(&right, proof));
-        let signed_out = self.browsers().get(&digest(value)).is_some_and(|browser| browser.signed_out.is_cancelled());
-        fresh & proven & !signed_out
+        let digest = digest(value);
+        let signed_out = self.browsers().get(&digest).is_some_and(|browser| browser.signed_out.is_cancelled());
+        (fresh & proven & !signed_out).then(|| KnownCookie { digest, made_at: made_at.unwrap_or_default() })
     }
 
-    /// Invalidates a cookie until the server stops, and ends its streams. Returns what the home must know of it for the time after
-    /// that; `None` for a cookie that is not valid.
-    pub fn sign_out(&self, value: &str) -> Option<SignOut> {
-        let cookie = self.knows_cookie(value)?;
+    /// Invalidates a cookie until the server stops, and ends its streams.
+    pub fn sign_out(&self, cookie: KnownCookie) {
         self.until_signed_out(cookie).cancel();
-        let at = seconds();
-        Some(SignOut { cookie: hexadecimal(&cookie), at, until: at + CLOCK_SLACK + COOKIE_LIFE })
     }
 
     /// Returns a token that is cancelled when the browser with this cookie, obtained from [`Access::knows_cookie`],
     /// signs out.
-    pub fn until_signed_out(&self, cookie: CookieDigest) -> CancellationToken {
+    pub fn until_signed_out(&self, cookie: KnownCookie) -> CancellationToken {
         let now = seconds();
         let mut browsers = self.browsers();
         browsers.retain(|_, browser| now < browser.until);
         let signed_out = CancellationToken::new();
         let until = now + CLOCK_SLACK + COOKIE_LIFE;
-        browsers.entry(cookie).or_insert(Browser { signed_out, until }).signed_out.clone()
+        browsers.entry(cookie.digest).or_insert(Browser { signed_out, until }).signed_out.clone()
     }
 
     fn browsers(&self) -> MutexGuard<'_, BTreeMap<CookieDigest, Browser>> {
@@ -306,11 +322,6 @@ impl Access {
         mac.update(format!("cookie {} {made}", self.realm).as_bytes());
         Some(base16ct::lower::encode_string(&mac.finalize().into_bytes()))
     }
-}
-
-/// Returns how a home names a cookie.
-pub(super) fn hexadecimal(cookie: &CookieDigest) -> String {
-    base16ct::lower::encode_string(cookie)
 }
 
 fn digest(text: &str) -> CookieDigest {
@@ -466,14 +477,14 @@ mod tests {
         };
         let now = 2_000_000_000;
         let cookie = at(8002).cookie_of(now).unwrap();
-        assert!(at(8002).knows_cookie_at(&cookie, now) && !at(8003).knows_cookie_at(&cookie, now));
+        assert!(at(8002).knows_cookie_at(&cookie, now).is_some() && at(8003).knows_cookie_at(&cookie, now).is_none());
         assert_ne!(at(8002).cookie_name(), at(8003).cookie_name());
         for (later, known) in [(COOKIE_LIFE - 1, true), (COOKIE_LIFE, false), (u64::MAX - now - CLOCK_SLACK, false)] {
-            assert_eq!(at(8002).knows_cookie_at(&cookie, now + later), known, "{later}");
+            assert_eq!(at(8002).knows_cookie_at(&cookie, now + later).is_some(), known, "{later}");
         }
-        assert!(at(8002).knows_cookie_at(&cookie, now - CLOCK_SLACK));
-        assert!(!at(8002).knows_cookie_at(&cookie, now - CLOCK_SLACK - 1), "made in the future");
+        assert!(at(8002).knows_cookie_at(&cookie, now - CLOCK_SLACK).is_some());
+        assert!(at(8002).knows_cookie_at(&cookie, now - CLOCK_SLACK - 1).is_none(), "made in the future");
         let younger = cookie.replace(&format!(".{now}."), &format!(".{}.", now + 9));
-        assert!(!at(8002).knows_cookie_at(&younger, now), "its age is part of the proof");
+        assert_eq!(at(8002).knows_cookie_at(&younger, now), None, "its age is part of the proof");
     }
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::app::App;
 use crate::api::error::ApiError;
-use crate::api::security::access::{Access, CookieDigest, hexadecimal};
+use crate::api::security::access::{Access, KnownCookie};
 use crate::api::security::guard;
 use crate::api::security::person::{Person, Right};
 use crate::domain::{AccountId, HomeId};
@@ -38,8 +38,8 @@ pub enum Proof {
     Server,
     /// A token of a program that uses the OpenAI API or the MCP server of a single-person server, by its id.
     ApiToken(String, ApiTokenScope),
-    /// The digest of the cookie of a browser that has signed in to a single-person server.
-    Cookie(CookieDigest),
+    /// The cookie of a browser that has signed in to a single-person server.
+    Cookie(KnownCookie),
     /// The credential of an account, from a cookie.
     AccountCookie(Credential),
     /// The credential of an account, as a bearer token.
@@ -52,6 +52,17 @@ impl Proof {
             Self::Server | Self::ApiToken(..) | Self::Cookie(_) => None,
             Self::AccountCookie(credential) | Self::AccountBearer(credential) => Some(credential),
         }
+    }
+
+    /// Checks that the browser has not signed out before this server started, or at another one of the cluster: only the home knows.
+    ///
+    /// # Errors
+    /// Returns `signed_out` if it has, and an error if the home cannot be opened.
+    pub(super) async fn require_signed_in(&self, app: &App) -> Result<(), ApiError> {
+        let Self::Cookie(cookie) = self else { return Ok(()) };
+        let engine = app.tenants.open(&HomeId::Server).await?;
+        let has_left = engine.tenant().home.has_signed_out(&cookie.of_home());
+        if has_left { Err(ApiError::signed_out()) } else { Ok(()) }
     }
 }
 
@@ -129,11 +140,9 @@ impl Caller {
     }
 
     async fn of(Identity { person, proof }: Identity, app: &App, headers: &HeaderMap) -> Result<Self, ApiError> {
+        proof.require_signed_in(app).await?;
         let engine = app.tenants.open(&person.tenant()).await?;
         let signed_out = match proof {
-            Proof::Cookie(cookie) if engine.tenant().home.has_signed_out(&hexadecimal(&cookie)) => {
-                return Err(ApiError::signed_out());
-            }
             Proof::Cookie(cookie) => Some(app.access.until_signed_out(cookie)),
             Proof::Server | Proof::ApiToken(..) | Proof::AccountCookie(_) | Proof::AccountBearer(_) => None,
         };

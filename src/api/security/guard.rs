@@ -17,7 +17,7 @@ use crate::api::mcp_servers::{CALLBACK_PATH, CLIENT_PATH};
 use crate::api::metrics::METRICS_PATH;
 use crate::api::openai::error::openai_error;
 use crate::api::rejection::normalize_error_response;
-use crate::api::security::access::{CookieDigest, Credentials};
+use crate::api::security::access::{Credentials, KnownCookie};
 use crate::api::security::audit;
 use crate::api::security::caller::{Identity, Proof};
 use crate::api::security::client::{Client, Peer};
@@ -370,8 +370,8 @@ pub(in crate::api) fn page_secret(app: &App, peer: Peer, headers: &HeaderMap) ->
     may_use.then(|| app.secret.expose(None))
 }
 
-/// Returns the digest of a signed-in browser's cookie.
-fn known_cookie(app: &App, headers: &HeaderMap) -> Option<CookieDigest> {
+/// Returns the cookie of a signed-in browser.
+fn known_cookie(app: &App, headers: &HeaderMap) -> Option<KnownCookie> {
     let mut ours = cookies(app, headers).peekable();
     if ours.peek().is_none() {
         // Takes the same time as a wrong cookie.

@@ -84,9 +84,12 @@ pub(in crate::api) async fn sign_out(app: &App, requester: &Requester, headers: 
     match (&app.people, requester.proof().credential()) {
         (Some(people), Some(credential)) => people.logout(credential.clone()).await?,
         _ => {
-            let ended: Vec<_> = guard::cookies(app, headers).filter_map(|cookie| app.access.sign_out(cookie)).collect();
-            for sign_out in ended {
-                requester.note_sign_out(sign_out).await?;
+            let known: Vec<_> =
+                guard::cookies(app, headers).filter_map(|value| app.access.knows_cookie(value)).collect();
+            for cookie in known {
+                // In the home first: if that fails, the browser can try again.
+                requester.remember_sign_out(cookie).await?;
+                app.access.sign_out(cookie);
             }
         }
     }

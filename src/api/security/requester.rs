@@ -8,13 +8,13 @@ use axum::http::request::Parts;
 
 use crate::api::app::App;
 use crate::api::error::ApiError;
+use crate::api::security::access::KnownCookie;
 use crate::api::security::caller::{Identity, Proof, has_secret};
 use crate::api::security::person::{Person, Right};
 use crate::domain::{AccountId, HomeId};
 use crate::engine::people::People;
 use crate::engine::provider_changes::ProviderRefused;
 use crate::engine::{EngineError, Tenant, TenantRegistry};
-use crate::store::SignOut;
 
 /// A person who asks, and what proves it.
 pub struct Requester {
@@ -59,14 +59,13 @@ impl Requester {
         self.server().await
     }
 
-    /// Notes in the home of a server for one person that a browser has signed out.
+    /// Remembers in the home of a server for one person that a browser has signed out.
     ///
     /// # Errors
     /// Returns an error if the home cannot be opened or written.
-    pub async fn note_sign_out(&self, sign_out: SignOut) -> Result<(), ApiError> {
+    pub async fn remember_sign_out(&self, cookie: KnownCookie) -> Result<(), ApiError> {
         let engine = self.tenants.open(&HomeId::Server).await?;
-        let tenant = engine.tenant();
-        Ok(tenant.tree.sign_out(tenant.claim, sign_out).await?)
+        Ok(engine.tenant().sign_out(cookie.of_home()).await?)
     }
 
     /// Requires that the request comes from the page, as [`Caller::require_page`](super::caller::Caller::require_page) does.
@@ -88,6 +87,7 @@ impl FromRequestParts<App> for Requester {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let Identity { person, proof } = parts.extensions.get::<Identity>().ok_or_else(ApiError::signed_out)?.clone();
+        proof.require_signed_in(app).await?;
         let is_page = has_secret(app, &parts.headers, &proof);
         Ok(Self { person, proof, is_page, people: app.people.clone(), tenants: app.tenants.clone() })
     }

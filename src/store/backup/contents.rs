@@ -3,7 +3,7 @@
 use crate::store::atomic;
 
 /// Files and folders at the top of a home.
-const TOP: [&str; 22] = [
+const TOP: [&str; 23] = [
     "SKILLS_SNAPSHOT.md",
     "accounts.json",
     "api-tokens.json",
@@ -20,6 +20,7 @@ const TOP: [&str; 22] = [
     "scratch",
     "session-key.json",
     "sessions",
+    "sign-outs.json",
     "skills",
     "storage",
     "trusted.json",

@@ -4,7 +4,7 @@
 use crate::store::atomic;
 
 /// Files at the top of a home.
-const FILES: [&str; 18] = [
+const FILES: [&str; 19] = [
     "accounts.json",
     "api-tokens.json",
     "audit.1.jsonl",
@@ -22,6 +22,7 @@ const FILES: [&str; 18] = [
     "projects.json",
     "providers.json",
     "session-key.json",
+    "sign-outs.json",
     "trusted.json",
 ];
 /// Folders that are kept with everything in them, but for [`LEFT_OUT`].
