@@ -138,8 +138,15 @@ async fn postgres_change_between_starts_is_found_by_its_looks() {
     let Some((_database, world)) = kept(lively().await).await else { return };
     let soul = world.path("workspace/SOUL.md");
     let looks = world.path("storage/database-files.json");
-    for (round, damage) in [None, None, Some("{")].into_iter().enumerate() {
-        assert!(world.serve().await.terminate().await.0.success());
+    for (round, damage) in [None, None, Some("{"), None].into_iter().enumerate() {
+        if round < 3 {
+            assert!(world.serve().await.terminate().await.0.success());
+        } else {
+            fs::write(&looks, "{").unwrap();
+            let server = world.serve().await;
+            eventually("a start notes it, too", async || fs::read(&looks).is_ok_and(|noted| noted.len() > 1)).await;
+            drop(server);
+        }
         let noted = fs::read_to_string(&looks).unwrap();
         assert!(noted.contains("workspace/SOUL.md"), "round {round}: {noted}");
         if let Some(damage) = damage {

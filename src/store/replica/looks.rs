@@ -1,41 +1,74 @@
-//! `storage/database-files.json`: how the files of a copy looked when the home was given up, so that whoever opens the copy next
-//! need not read them all again.
+//! `storage/database-files.json`: what the files of a copy contained, by how they looked, so that whoever opens the copy next need not
+//! read them all again.
 //!
-//! It is written once the files are on the disk, and counts for the commit that it names. A file that was changed since looks
-//! different, and is read.
+//! A file that looks as it is noted has the content that is noted, whatever was stored since. A file that was changed looks different,
+//! and is read. After a crash of the machine this is not so: the note says in which boot it was written.
 
 use cap_std::fs::Dir;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use super::manifest::Manifest;
+use super::marker::this_boot;
 use super::reading::Seen;
 use crate::store::atomic;
 use crate::store::error::StoreError;
+use crate::store::postgres::{FileRow, PieceHash, RowKind};
 
 const STORAGE: &str = "storage";
 const NAME: &str = "database-files.json";
 
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Looks {
-    /// The last commit of files.
-    commit: Option<Uuid>,
+    /// The boot of the machine in which it was written.
+    boot: Option<String>,
     /// Without those whose paths are not UTF-8.
-    files: Vec<(String, Seen)>,
+    files: Vec<NotedFile>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct NotedFile {
+    path: String,
+    seen: Seen,
+    /// SHA-256 of its pieces, in hexadecimal.
+    pieces: Vec<String>,
+}
+
+impl NotedFile {
+    /// `None` if a piece is none.
+    fn row(&self) -> Option<FileRow> {
+        let piece = |hash: &String| PieceHash::try_from(base16ct::lower::decode_vec(hash).ok()?).ok();
+        let pieces: Option<Vec<PieceHash>> = self.pieces.iter().map(piece).collect();
+        Some(FileRow {
+            path: self.path.clone().into_bytes(),
+            kind: RowKind::File,
+            mode: self.seen.mode,
+            size: self.seen.size,
+            modified: self.seen.modified,
+            pieces: pieces?,
+        })
+    }
 }
 
 impl Looks {
-    /// Returns what the manifest notes of how its files look, for this commit.
-    pub fn of(manifest: &Manifest, commit: Option<Uuid>) -> Self {
-        let text = |path: &[u8]| std::str::from_utf8(path).ok().map(str::to_owned);
-        let files = manifest.seen().filter_map(|(path, seen)| Some((text(path)?, seen))).collect();
-        Self { commit, files }
+    /// Returns what the manifest notes of its files.
+    pub fn of(manifest: &Manifest) -> Self {
+        let noted = |(row, seen): (&FileRow, Seen)| {
+            let path = std::str::from_utf8(&row.path).ok()?.to_owned();
+            let pieces = row.pieces.iter().map(|piece| base16ct::lower::encode_string(piece)).collect();
+            Some(NotedFile { path, seen, pieces })
+        };
+        Self { boot: this_boot(), files: manifest.seen().filter_map(noted).collect() }
     }
 
-    /// Returns what is noted in the copy; `None` if it is missing, damaged, or of another commit.
-    pub fn read(copy: &Dir, commit: Option<Uuid>) -> Option<Self> {
+    /// Returns what is noted in the copy; `None` if the note is missing, damaged, or of another version.
+    pub fn read(copy: &Dir) -> Option<Self> {
         let bytes = copy.read(format!("{STORAGE}/{NAME}")).ok()?;
-        serde_json::from_slice::<Self>(&bytes).ok().filter(|looks| looks.commit == commit)
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Whether the machine has not been started again since.
+    pub fn is_of_this_boot(&self) -> bool {
+        self.boot.is_some() && self.boot == this_boot()
     }
 
     /// Writes it to the copy. If the machine crashes, it may be damaged.
@@ -46,10 +79,20 @@ impl Looks {
         atomic::replace_unsynced(&storage, NAME, &bytes).map_err(doing())
     }
 
-    /// Notes in the manifest how its files looked.
+    /// Returns the files that are noted, as if they were stored.
+    pub fn into_manifest(self) -> Manifest {
+        let rows = self.files.iter().filter_map(NotedFile::row).collect();
+        let mut manifest = Manifest::of(rows);
+        self.put_in(&mut manifest);
+        manifest
+    }
+
+    /// Notes in the manifest how those of its files look that are stored as they are noted.
     pub fn put_in(self, manifest: &mut Manifest) {
-        for (path, seen) in self.files {
-            manifest.set_seen(path.as_bytes(), seen);
+        for noted in self.files {
+            if let Some(row) = noted.row() {
+                manifest.set_seen_of(&row, noted.seen);
+            }
         }
     }
 }
@@ -57,7 +100,6 @@ impl Looks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::postgres::FileRow;
     use crate::store::replica::scan::{Scope, look_only};
     use cap_std::ambient_authority;
 
@@ -84,20 +126,27 @@ mod tests {
         let copy = Dir::open_ambient_dir(folder.path(), ambient_authority()).unwrap();
         let manifest = settled(&copy);
         let rows: Vec<FileRow> = manifest.rows().cloned().collect();
-        let commit = Some(Uuid::from_u128(1));
-        Looks::of(&manifest, commit).note(&copy).unwrap();
-        let look = |commit| {
-            let mut manifest = Manifest::of(rows.clone());
-            if let Some(looks) = Looks::read(&copy, commit) {
+        Looks::of(&manifest).note(&copy).unwrap();
+        let look = |rows: &[FileRow]| {
+            let mut manifest = Manifest::of(rows.to_vec());
+            if let Some(looks) = Looks::read(&copy) {
                 looks.put_in(&mut manifest);
             }
             look_only(&manifest, &copy, Scope::All).unwrap()
         };
-        assert_eq!(look(commit).seen.len(), 0, "it is as it was noted");
-        assert_eq!(look(None).seen.len(), 1, "the note is of another commit, so the file is read");
+        assert_eq!(look(&rows).seen.len(), 0, "it is as it was noted");
+        let other = rows.iter().cloned().map(|row| FileRow { pieces: vec![[7; 32]], ..row }).collect::<Vec<_>>();
+        assert_eq!(look(&other).seen.len(), 1, "another content is stored, so the file is read");
+        let looks = Looks::read(&copy).unwrap();
+        assert!(
+            looks.is_of_this_boot() && !Looks { boot: Some("another".to_owned()), files: Vec::new() }.is_of_this_boot()
+        );
+        assert_eq!(look_only(&looks.into_manifest(), &copy, Scope::All).unwrap().seen.len(), 0);
         std::fs::write(&path, "two").unwrap();
-        assert_eq!(look(commit).commit.put.len(), 1, "it was changed since");
-        std::fs::write(folder.path().join(STORAGE).join(NAME), "{").unwrap();
-        assert!(Looks::read(&copy, commit).is_none());
+        assert_eq!(look(&rows).commit.put.len(), 1, "it was changed since");
+        for damaged in ["{", r#"{"commit": null, "files": [["knowledge/a.md", {}]]}"#] {
+            std::fs::write(folder.path().join(STORAGE).join(NAME), damaged).unwrap();
+            assert!(Looks::read(&copy).is_none(), "{damaged}");
+        }
     }
 }

@@ -86,8 +86,15 @@ impl Manifest {
     }
 
     /// Returns how each file looks that was examined.
-    pub fn seen(&self) -> impl Iterator<Item = (&[u8], Seen)> {
-        self.entries.iter().filter_map(|(path, known)| Some((path.as_slice(), known.seen?)))
+    pub fn seen(&self) -> impl Iterator<Item = (&FileRow, Seen)> {
+        self.entries.values().filter_map(|known| Some((&known.row, known.seen?)))
+    }
+
+    /// Records how a file looks, if this is what is stored of it.
+    pub fn set_seen_of(&mut self, row: &FileRow, seen: Seen) {
+        if let Some(known) = self.entries.get_mut(&row.path).filter(|known| known.row == *row) {
+            known.seen = Some(seen);
+        }
     }
 
     /// Records how a file looks whose content is as stored.

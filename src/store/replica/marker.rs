@@ -143,6 +143,6 @@ fn storage(dir: &Dir) -> Result<(Dir, &'static str), StoreError> {
     Ok((dir.open_dir(folder).map_err(StoreError::io("opening storage/"))?, name))
 }
 
-fn this_boot() -> Option<String> {
+pub(super) fn this_boot() -> Option<String> {
     Some(std::fs::read_to_string(BOOT).unwrap_or_default().trim().to_owned())
 }

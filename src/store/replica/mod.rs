@@ -323,9 +323,9 @@ impl Claimed {
             false => restore::restore(&stored, dir, self.former).await?,
         };
         if self.is_copy {
-            let (copy, commit) = (dir.try_clone().map_err(StoreError::io("opening the copy"))?, self.commit);
+            let copy = dir.try_clone().map_err(StoreError::io("opening the copy"))?;
             let noted = move || {
-                if let Some(looks) = Looks::read(&copy, commit) {
+                if let Some(looks) = Looks::read(&copy) {
                     looks.put_in(&mut manifest);
                 }
                 Ok(manifest)

@@ -11,6 +11,7 @@ use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata, OpenOptions, OpenOpt
 
 use super::aside::{Aside, FormerCopy, beneath};
 use super::blocking;
+use super::looks::Looks;
 use super::manifest::Manifest;
 use super::reading::Seen;
 use super::scan::{MAX_FILE, MODES, PIECE, Scope, look_only};
@@ -74,7 +75,9 @@ struct Room {
 fn make_room(folder: &Dir, rows: Vec<FileRow>, copy: FormerCopy) -> Result<Room, StoreError> {
     let wanted: BTreeMap<&[u8], &FileRow> = rows.iter().map(|row| (&*row.path, row)).collect();
     // What is there counts as known, so that only what differs is fetched.
-    let local = local(folder)?;
+    // After a crash of the machine, files may be what they never were.
+    let noted = Looks::read(folder).filter(Looks::is_of_this_boot);
+    let local = local(folder, noted.unwrap_or_default())?;
     let here: Vec<&FileRow> = local.rows().collect();
     for row in here.iter().filter(|row| row.kind == RowKind::Folder && row.mode & OWN != OWN) {
         set_folder_mode(folder, row, OWN)?;
@@ -98,7 +101,7 @@ fn make_room(folder: &Dir, rows: Vec<FileRow>, copy: FormerCopy) -> Result<Room,
         forget_conversations(folder)?;
     }
     let is_same = |path: &[u8]| wanted.get(path).is_some_and(|row| same.get(path) == Some(row));
-    let seen = local.seen().filter(|(path, _)| is_same(path)).map(|(path, seen)| (path.to_vec(), seen)).collect();
+    let seen = local.seen().filter(|(row, _)| is_same(&row.path)).map(|(row, seen)| (row.path.clone(), seen)).collect();
     Ok(Room { rows, differing, seen })
 }
 
@@ -228,12 +231,12 @@ pub(super) fn has_files(folder: &Dir) -> Result<bool, StoreError> {
         let name = row.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         row.kind != RowKind::Folder && !(row.size == 0 && name.starts_with(b"."))
     };
-    Ok(local(folder)?.rows().any(is_own))
+    Ok(local(folder, Looks::default())?.rows().any(is_own))
 }
 
-/// Returns what a folder has of the files that are kept.
-fn local(folder: &Dir) -> Result<Manifest, StoreError> {
-    let mut manifest = Manifest::default();
+/// Returns what a folder has of the files that are kept, reading those that do not look as they are noted.
+fn local(folder: &Dir, noted: Looks) -> Result<Manifest, StoreError> {
+    let mut manifest = noted.into_manifest();
     let mut rest = None;
     loop {
         let scope = rest.as_ref().map_or(Scope::All, Scope::Paths);

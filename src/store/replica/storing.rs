@@ -24,6 +24,8 @@ const WHOLE_LOOK: Duration = Duration::from_secs(60);
 const LOOK_SHARE: u32 = 30;
 /// Pieces of a large file that are in memory at once.
 const LATER_AT_ONCE: usize = 8;
+/// How often files are stored again that were changed meanwhile, before somebody else's turn comes.
+const MORE_ROUNDS: usize = 3;
 
 /// The stored files, and what is known of changes.
 pub(super) struct Files {
@@ -36,6 +38,8 @@ pub(super) struct Files {
     /// Pieces that no file needs any more.
     dropped: HashSet<PieceHash>,
     whole_look_due: Instant,
+    /// Whether the copy has a note of how its files look that was written since it was opened.
+    is_noted: bool,
     /// Compared in blocking threads.
     compared: Arc<StdMutex<Compared>>,
 }
@@ -76,6 +80,7 @@ impl Files {
             last_commit,
             dropped: HashSet::new(),
             whole_look_due: Instant::now(),
+            is_noted: false,
             compared: Arc::new(StdMutex::new(Compared { manifest, watched })),
         }
     }
@@ -113,14 +118,27 @@ impl Replica {
         if self.rows.take_lost_facts() {
             self.journals.set_stale().await;
         }
+        self.store_noticed(home, &mut files, extent).await?;
+        // Large files that were changed while they were stored: whoever waits for this must find them there, as they are now. A file
+        // that is written all the time must not hold up the others.
+        for _ in 0..MORE_ROUNDS {
+            if files.pending.paths.is_empty() {
+                break;
+            }
+            self.store_noticed(home, &mut files, Extent::Noticed).await?;
+        }
+        Ok(())
+    }
+
+    async fn store_noticed(&self, home: &Home, files: &mut Files, extent: Extent) -> Result<(), StoreError> {
         files.notice(extent);
-        let mut journals = self.differing_journals(home, &mut files).await?;
+        let mut journals = self.differing_journals(home, files).await?;
         if !files.pending.is_all && files.pending.paths.is_empty() && journals.is_empty() {
             return Ok(());
         }
         let began = Instant::now();
         let pending = std::mem::take(&mut files.pending);
-        if let Err(error) = self.store_pending(home, (&mut files, &pending), &mut journals).await {
+        if let Err(error) = self.store_pending(home, (files, &pending), &mut journals).await {
             let noticed = std::mem::take(&mut files.pending);
             files.pending = Pending {
                 is_all: pending.is_all || noticed.is_all,
@@ -132,6 +150,11 @@ impl Replica {
         }
         if pending.is_all {
             files.whole_look_due = Instant::now() + WHOLE_LOOK.max(LOOK_SHARE * began.elapsed());
+            if self.usage == CacheUse::Serve && !std::mem::replace(&mut files.is_noted, true) {
+                let (compared, home) = (files.compared.clone(), home.clone());
+                // Nobody waits for it: it is of use after a crash of this process.
+                tokio::task::spawn_blocking(move || note_looks(&Looks::of(&lock(&compared).manifest), &home));
+            }
         }
         Ok(())
     }
@@ -322,20 +345,24 @@ impl Replica {
         }
         let (mut marker, looks, home) = {
             let files = self.files.lock().await;
-            (files.marker(), Looks::of(&lock(&files.compared).manifest, files.last_commit), home.clone())
+            (files.marker(), Looks::of(&lock(&files.compared).manifest), home.clone())
         };
         blocking(move || {
             let doing = || StoreError::io("writing the copy to the disk");
             let opened = home.root().open(".").map_err(doing())?;
             rustix::fs::syncfs(opened).map_err(|error| doing()(error.into()))?;
-            if let Err(error) = looks.note(home.root()) {
-                tracing::warn!(%error, "the files of the copy will be read when it is opened again");
-            }
+            note_looks(&looks, &home);
             marker.set_on_disk();
             marker.set_given_up(stored_at);
             marker.write(home.root())
         })
         .await
+    }
+}
+
+fn note_looks(looks: &Looks, home: &Home) {
+    if let Err(error) = looks.note(home.root()) {
+        tracing::warn!(%error, "the files of the copy will be read when it is opened again");
     }
 }
 
