@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::api::app::App;
 use crate::api::error::ApiError;
+use crate::api::forwarding::home_moving;
 use crate::api::security::person::Right;
 use crate::api::security::requester::Requester;
 use crate::engine::metrics::Metrics;
@@ -25,6 +26,9 @@ const OPEN_METRICS: HeaderValue =
     responses((status = 200, content_type = "application/openmetrics-text", body = String)))]
 pub async fn metrics(State(app): State<App>, requester: Requester) -> Result<Response, ApiError> {
     requester.person.rights().require(Right::ManageServer)?;
+    if app.people.as_ref().is_some_and(|people| !people.is_current()) {
+        return Err(home_moving());
+    }
     let Some(metrics) = app.tenants.runtime().metrics.clone() else {
         let message = "this server counts nothing; `metrics: true` in config.yml and a restart change that";
         return Err(ApiError::new(StatusCode::NOT_FOUND, "metrics_off", message));

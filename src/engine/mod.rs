@@ -358,12 +358,18 @@ impl Engine {
         self.close(Closing::Server).await;
     }
 
-    /// Like [`Engine::shut_down`], and works end here, also in a cluster.
+    /// Ends all works here, also in a cluster, with their commands. Later requests are refused, and [`Engine::release`] writes
+    /// everything to disk.
     pub async fn end(&self) {
-        self.close(Closing::Person).await;
+        self.stop(Closing::Person).await;
     }
 
     async fn close(&self, why: Closing) {
+        self.stop(why).await;
+        self.release().await;
+    }
+
+    async fn stop(&self, why: Closing) {
         let sessions = {
             let mut alive = self.lock();
             alive.closing = true;
@@ -377,6 +383,10 @@ impl Engine {
         drop(self.tenant.git.lock().await);
         self.tenant.tool_sources.home_closed();
         self.tenant.mcp.stop_all().await;
+    }
+
+    /// Writes everything to disk, and gives up the home if other servers can have it.
+    pub async fn release(&self) {
         let (_, released) = tokio::join!(self.tenant.close_libraries(), self.tenant.log.release(self.tenant.claim));
         if let Err(error) = released {
             tracing::warn!(%error, "the home is released when this process ends");

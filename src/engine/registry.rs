@@ -150,6 +150,9 @@ impl TenantRegistry {
             } else {
                 state.drop_lost().await;
             }
+            if registry.rests(&id) {
+                return Err(EngineError::HomeMoving);
+            }
             // Never closed.
             let _turn = registry.openings.acquire().await;
             if let (Some(cluster), None) = (registry.homes.cluster(), &state.home) {
@@ -169,6 +172,12 @@ impl TenantRegistry {
                 }
                 (opened, _) => opened?,
             };
+            if registry.rests(&id) {
+                engine.end().await;
+                engine.release().await;
+                state.drop_released();
+                return Err(EngineError::HomeMoving);
+            }
             if let Some(sharing) = registry.sharing() {
                 sharing.follow(&engine, &id);
             }
@@ -326,13 +335,19 @@ impl TenantRegistry {
 
     /// Ends all runs of a tenant and closes it. It is opened again when it is used next.
     pub async fn close(&self, id: &HomeId) {
+        self.close_telling(id, || {}).await;
+    }
+
+    /// Like [`TenantRegistry::close`]; `ended` is called when nothing runs any more. Writing the home to disk can take minutes after that.
+    pub async fn close_telling(&self, id: &HomeId, ended: impl FnOnce()) {
         let slot = self.slots().get(id).cloned();
-        let Some(slot) = slot else { return };
+        let Some(slot) = slot else { return ended() };
         let mut state = slot.state.lock().await;
-        if let Some(OpenTenant { engine, .. }) = state.opened.take() {
-            engine.end().await;
-            state.drop_released();
-        }
+        let Some(OpenTenant { engine, .. }) = state.opened.take() else { return ended() };
+        engine.end().await;
+        ended();
+        engine.release().await;
+        state.drop_released();
     }
 
     /// Stops all runs of all tenants and writes everything to disk, then stops what the process shares.

@@ -108,6 +108,11 @@ impl TenantRegistry {
         *id == HomeId::Server || self.active.read().unwrap_or_else(PoisonError::into_inner).contains(id)
     }
 
+    /// Whether nothing of a tenant may run in this cluster: its person was disabled, and the server that was told has answered.
+    pub(super) fn rests(&self, id: &HomeId) -> bool {
+        self.is_in_cluster() && !self.may_work(id)
+    }
+
     /// Whether other servers can have the homes.
     pub fn is_in_cluster(&self) -> bool {
         self.homes.cluster().is_some()

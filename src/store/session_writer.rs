@@ -111,7 +111,11 @@ impl JournalWriter {
 
     /// Appends facts to the database behind the home, then to the journal, which needs no sync then.
     async fn append_to(&mut self, replica: &Replica, facts: &[Fact], durability: Durability) -> Result<(), StoreError> {
-        drop(self.home.fence().hold(self.claim)?);
+        let claim = self.claim;
+        match self.home.fence().try_hold(claim).map(|held| held.map(drop)) {
+            Some(is_valid) => is_valid?,
+            None => blocking(&self.home, move |home| home.fence().hold(claim).map(drop)).await?,
+        }
         let mut journal = self.take_journal();
         let encoded = journal.encode(facts);
         let rows: Vec<FactRow> = facts.iter().zip(encoded.lines()).map(|(fact, line)| row(fact, line)).collect();

@@ -358,6 +358,7 @@ async fn postgres_server_starts_on_migrated_database_only() {
     assert!(said.code == 78 && said.err.contains("database_unreachable"), "{}", said.err);
     let several = World::new(script([])).await.with_env("MINICLAW_JWT_SECRET", "0123456789abcdef0123456789abcdef");
     several.write("config.yml", format!("auth_mode: multi\nstore: {{postgres: '{}'}}\n", database.url("")));
+    std::fs::remove_dir_all(several.path("workspace")).unwrap();
     let said = serve(&several).await;
     assert!(said.code == 78 && said.err.contains("database_not_migrated"), "{}", said.err);
     let world = World::new(script([])).await;

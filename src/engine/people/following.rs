@@ -30,7 +30,7 @@ pub(super) struct Followed {
     /// The number of the accounts that it knows.
     number: tokio::sync::Mutex<i64>,
     looked_at: Mutex<Instant>,
-    /// How many homes are being closed because of the accounts.
+    /// In how many homes works are being ended because of the accounts.
     closing: Arc<AtomicUsize>,
 }
 
@@ -104,7 +104,7 @@ impl People {
     }
 
     /// Reads the accounts if they have changed, closes the homes of those who may not use theirs any more, and says that this server
-    /// knows the accounts once that is done.
+    /// knows the accounts once nothing runs there.
     pub(super) async fn look(self: &Arc<Self>) -> Result<(), DatabaseError> {
         let Some(followed) = &self.followed else { return Ok(()) };
         let mut number = followed.number.lock().await;
@@ -131,8 +131,10 @@ impl People {
             followed.closing.fetch_add(1, Ordering::SeqCst);
             let (tenants, closing) = (self.tenants.clone(), followed.closing.clone());
             tokio::spawn(async move {
-                tenants.close(&HomeId::Person(account)).await;
-                closing.fetch_sub(1, Ordering::SeqCst);
+                let ended = || {
+                    closing.fetch_sub(1, Ordering::SeqCst);
+                };
+                tenants.close_telling(&HomeId::Person(account), ended).await;
             });
         }
     }

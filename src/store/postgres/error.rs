@@ -69,7 +69,9 @@ pub enum DatabaseError {
     #[error("the connection to PostgreSQL was lost: {reason}. Nothing is confirmed until it is back; try again then")]
     Interrupted { reason: String },
     /// This start of the server does not own the home any more.
-    #[error("another server has taken this home over; nothing was stored")]
+    #[error(
+        "another server has taken this home over, and nothing was stored; stop one of the two, or make both members of a cluster"
+    )]
     Fenced,
     #[error("another server of the cluster owns this home; ask again in a moment")]
     OwnedElsewhere,
