@@ -106,6 +106,12 @@ impl Manifest {
         }
     }
 
+    /// Forgets what is at a path and below it.
+    pub fn forget(&mut self, path: &[u8]) {
+        let known: Vec<Vec<u8>> = self.at_and_below(path).cloned().collect();
+        known.iter().for_each(|path| self.remove(path));
+    }
+
     pub fn len(&self) -> usize {
         self.entries.len()
     }

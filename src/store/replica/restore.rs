@@ -242,6 +242,8 @@ fn local(folder: &Dir, noted: Looks) -> Result<Manifest, StoreError> {
         let scope = rest.as_ref().map_or(Scope::All, Scope::Paths);
         let mut batch = look_only(&manifest, folder, scope)?;
         let left = std::mem::take(&mut batch.rest);
+        // What cannot be looked at any more is not what is noted of it.
+        batch.left_out.keys().for_each(|path| manifest.forget(path));
         manifest.stored(batch);
         if left.is_empty() {
             return Ok(manifest);
@@ -394,4 +396,35 @@ fn damaged(row: &FileRow) -> DatabaseError {
 
 fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noted_file_that_became_too_large_is_not_as_noted() {
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().join("knowledge/a.md");
+        for name in ["knowledge", "storage"] {
+            std::fs::create_dir(temporary.path().join(name)).unwrap();
+        }
+        std::fs::write(&path, "one").unwrap();
+        let folder = Dir::open_ambient_dir(temporary.path(), cap_std::ambient_authority()).unwrap();
+        let known = || {
+            let noted = Looks::read(&folder).unwrap_or_default();
+            local(&folder, noted).unwrap()
+        };
+        let mut manifest = known();
+        while manifest.seen().next().is_none() {
+            manifest = known();
+        }
+        Looks::of(&manifest).note(&folder).unwrap();
+        assert!(known().contains(b"knowledge/a.md"));
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(MAX_FILE + 1).unwrap();
+        let now = known();
+        assert!(!now.contains(b"knowledge/a.md") && now.contains(b"knowledge"));
+        std::fs::remove_file(&path).unwrap();
+        assert!(!known().contains(b"knowledge/a.md"), "nor is one that is gone");
+    }
 }
