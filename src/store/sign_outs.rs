@@ -169,7 +169,7 @@ mod tests {
     fn damaged_file_signs_all_browsers_out() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(FILE.name());
-        for damaged in ["{", r#"{"cookies": {"a": "soon"}}"#, "[1]"] {
+        for damaged in ["{", r#"{"cookies": {"a": "soon"}}"#, "1"] {
             std::fs::write(&file, damaged).unwrap();
             let home = Home::open(folder.path()).unwrap();
             home.read_sign_outs().unwrap();

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::SinkExt;
+use tokio::io::AsyncWriteExt;
 
 use super::*;
 
@@ -115,7 +116,22 @@ async fn websocket_passes_through_in_both_directions() {
     }
     lost.cancel();
     let ended = tokio::time::timeout(Duration::from_secs(20), socket.next()).await.expect("the connection ends");
-    assert!(!matches!(ended, Some(Ok(_))), "{ended:?}");
+    let Some(Ok(Message::Close(Some(close)))) = ended else { panic!("{ended:?}") };
+    assert_eq!(u16::from(close.code), 1001, "the client is told to come again");
+}
+
+#[tokio::test]
+async fn frame_that_is_far_too_long_is_refused_on_the_way() {
+    let (first, _owner) = cluster().await;
+    let connection = TcpStream::connect(first.address).await.unwrap();
+    let (mut socket, _) =
+        tokio_tungstenite::client_async(format!("ws://{}/ws", first.address), connection).await.unwrap();
+    // The beginning of a masked text of five megabytes.
+    let begin = [&[0x81, 0xff], (5_u64 << 20).to_be_bytes().as_slice(), &[0; 4]].concat();
+    socket.get_mut().write_all(&begin).await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(20), socket.next()).await.expect("the connection ends");
+    let Some(Ok(Message::Close(Some(close)))) = ended else { panic!("{ended:?}") };
+    assert_eq!(u16::from(close.code), 1009);
 }
 
 #[tokio::test]
