@@ -8,6 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::conversations::{data, refused};
+use crate::postgres_home::{kept, wipe};
 use crate::script::{always, call, calls, says, script};
 use crate::world::{Server, World};
 
@@ -49,6 +50,26 @@ async fn rows(server: &Server<'_>, api: &str) -> Vec<String> {
 
 async fn ok(server: &Server<'_>, path: String, body: Value) -> Value {
     data(&server.post(&path, body).await)
+}
+
+#[tokio::test]
+async fn postgres_commit_is_stored_when_it_is_answered() {
+    if has_no_git() {
+        return;
+    }
+    let Some((_database, world)) = kept(World::new(script([])).await).await else { return };
+    let server = world.serve().await;
+    let api = project(&server).await;
+    ok(&server, format!("{api}/init"), json!({})).await;
+    world.write(&format!("{FOLDER}/a.txt"), "one\n");
+    ok(&server, format!("{api}/stage"), json!({"paths": ["a.txt"]})).await;
+    let author = json!({"name": "Ada", "email": "ada@example.org"});
+    ok(&server, format!("{api}/commit"), json!({"message": "Begin", "author": author})).await;
+    drop(server);
+    wipe(&world);
+    let server = world.serve().await;
+    assert_eq!(data(&server.get(&format!("{api}/log")).await)["items"][0]["subject"], "Begin");
+    assert_eq!(rows(&server, &api).await, Vec::<String>::new());
 }
 
 #[tokio::test]

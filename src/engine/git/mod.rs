@@ -275,12 +275,7 @@ impl Engine {
             Ok(_) => return Err(GitRefused::Exists.into()),
         }
         let runner = self.runner(id)?;
-        let tenant = self.tenant.clone();
-        let made = tokio::spawn(async move {
-            let _one_at_a_time = tenant.git.lock().await;
-            runner.init().await
-        });
-        made.await.map_err(|_| StoreError::ShutDown)??;
+        self.changed_by_git(async move { runner.init().await }).await?;
         self.files_changed(id);
         Ok(())
     }
@@ -316,12 +311,24 @@ impl Engine {
     /// Runs a command that changes something to its end, even if nobody waits for it.
     async fn git_write(&self, id: &ProjectId, command: GitCommand) -> Result<Vec<u8>, EngineError> {
         self.tenant.home.require_writable(&Root::Project(id.clone()))?;
-        let (runner, tenant) = (self.repository(id).await?, Arc::clone(&self.tenant));
-        let written = tokio::spawn(async move {
+        let runner = self.repository(id).await?;
+        self.changed_by_git(async move { Ok(runner.run(command).await?.bytes) }).await
+    }
+
+    /// Waits for a command that changes files. If the home is in a database, they are stored there before this returns, also after a
+    /// failure.
+    async fn changed_by_git<T: Send + 'static>(
+        &self,
+        command: impl Future<Output = Result<T, EngineError>> + Send + 'static,
+    ) -> Result<T, EngineError> {
+        let tenant = Arc::clone(&self.tenant);
+        let changed = tokio::spawn(async move {
             let _one_at_a_time = tenant.git.lock().await;
-            Ok::<_, EngineError>(runner.run(command).await?.bytes)
+            let done = command.await;
+            tenant.tree.store_changes(tenant.claim).await?;
+            done
         });
-        written.await.map_err(|_| StoreError::ShutDown)?
+        changed.await.map_err(|_| StoreError::ShutDown)?
     }
 
     /// Returns what runs git in a project, if all of its repository is in the project.
