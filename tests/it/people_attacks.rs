@@ -11,6 +11,7 @@ use sha2::Sha256;
 use crate::people::{
     PASSWORD, Person, SECRET, admin, ask, follow, get, joined, login, refused, register, signed_in, status_of, world,
 };
+use crate::postgres_home::wipe;
 use crate::script::{says, script};
 use crate::world::{CONFIG, Server, World, eventually};
 
@@ -179,10 +180,11 @@ async fn database_that_is_not_there_is_refused_at_the_start() {
     for (settings, words) in [
         ("db_type: mysql\n", "mysql"),
         ("db_type: oracle\n", "oracle"),
-        ("db_type: postgres\ndb_host: localhost\ndb_user: claw\ndb_name: claw\n", "database_"),
+        ("db_type: postgres\ndb_host: localhost\ndb_port: 1\ndb_user: claw\ndb_name: claw\n", "database_unreachable"),
         ("auth_mode: many\n", "auth_mode"),
     ] {
         let world = World::new(script([])).await.with_env("MINICLAW_JWT_SECRET", SECRET);
+        wipe(&world);
         let base = if settings.contains("auth_mode") { "" } else { "auth_mode: multi\n" };
         world.write("config.yml", format!("{base}{settings}{CONFIG}"));
         let output = world.run(&["serve", "--home", world.home().to_str().unwrap(), "--port", "0"]).await;
