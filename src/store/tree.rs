@@ -142,16 +142,6 @@ impl Tree {
         }
     }
 
-    /// Stores what a program of this server has changed in the files itself, if the home is in a database.
-    ///
-    /// # Errors
-    /// Returns an error if the database does not confirm it.
-    pub async fn store_changes(&self, claim: Claim) -> Result<(), StoreError> {
-        match self {
-            Self::Folder(home) => fenced(home, claim, |_| Ok(())).await,
-        }
-    }
-
     /// Records what an observed call changed, for its undo.
     ///
     /// # Errors
