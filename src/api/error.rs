@@ -204,7 +204,8 @@ impl From<StoreError> for ApiError {
                 _ => (StatusCode::INTERNAL_SERVER_ERROR, "io", None),
             },
         };
-        Self { etag, ..Self::new(status, code, error.to_string()) }
+        let retry_after = matches!(error, StoreError::Fenced).then_some(1);
+        Self { etag, retry_after, ..Self::new(status, code, error.to_string()) }
     }
 }
 

@@ -336,6 +336,7 @@ async fn postgres_server_that_lost_the_home_stores_nothing() {
     let new = second.serve().await;
     let said = old.post("/api/sessions/s/messages", json!({"message": "too late"})).await;
     assert_eq!(said.refused(), (503, "fenced".to_owned()));
+    assert_eq!(said.head.header("retry-after"), Some("1"));
     first.write("knowledge/late.md", "late\n");
     new.chat("s", "in time").await;
     new.settled("s").await;

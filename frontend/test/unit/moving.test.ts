@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { ApiError } from '@/api/client'
-import { getHistory, sendMessage } from '@/api/endpoints'
+import { continueAnswer, getHistory, sendMessage } from '@/api/endpoints'
 import type { Notice } from '@/api/types'
 import { connectEvents, disconnect } from '@/app/follow'
 import { loadThread, send } from '@/app/threads'
@@ -68,7 +68,6 @@ it('a home that does not come is an error after half a minute', async () => {
 
 it('other refusals are not sent again, whatever was done', async () => {
   for (const [status, code] of [
-    [503, 'fenced'],
     [502, 'answer_lost'],
     [409, 'home_moving'],
   ] as const) {
@@ -78,6 +77,19 @@ it('other refusals are not sent again, whatever was done', async () => {
     expect(await failed).toMatchObject({ status, code })
     expect(asked).toHaveLength(1)
   }
+})
+
+it('a call that the home has left behind is sent again if doing it twice is the same as once', async () => {
+  const fenced = { code: 'fenced', message: 'nothing was written' }
+  serveInOrder([503, fenced], [200, { work_id: 'w' }])
+  const sent = sendMessage('s', { message: 'Hi', attachments: [], idempotency_key: 'k1' })
+  await vi.runAllTimersAsync()
+  expect(await sent).toEqual({ work_id: 'w' })
+  serveInOrder([503, fenced], [200, {}])
+  const failed = continueAnswer('s', false).catch((error: unknown) => error)
+  await vi.runAllTimersAsync()
+  expect(await failed).toMatchObject({ status: 503, code: 'fenced' })
+  expect(asked).toHaveLength(1)
 })
 
 it('a message that is sent while the home moves arrives once', async () => {
