@@ -5,6 +5,7 @@ pub mod embeddings;
 pub mod http;
 pub mod numbers;
 pub mod postgres;
+pub mod relay;
 pub mod report;
 pub mod seed;
 pub mod server;

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio_postgres::{Client, NoTls};
 
+use super::relay::Relay;
+
 /// The user that runs PostgreSQL for root, which it refuses.
 const NOBODY: u32 = 65_534;
 const PASSWORD: &str = "bench";
@@ -58,7 +60,14 @@ impl Postgres {
     }
 
     pub fn url(&self) -> String {
-        format!("postgres://miniclaw:{PASSWORD}@127.0.0.1:{}/postgres?sslmode=disable", self.port)
+        url_at(self.port)
+    }
+
+    /// Returns a relay in front of it, and its address there.
+    pub async fn relayed(&self) -> io::Result<(Relay, String)> {
+        let relay = Relay::to(self.port).await?;
+        let url = url_at(relay.port);
+        Ok((relay, url))
     }
 
     /// Connects without the program that is measured.
@@ -75,6 +84,10 @@ impl Drop for Postgres {
         unsafe { libc::kill(self.process.id() as i32, libc::SIGINT) };
         let _ = self.process.wait();
     }
+}
+
+fn url_at(port: u16) -> String {
+    format!("postgres://miniclaw:{PASSWORD}@127.0.0.1:{port}/postgres?sslmode=disable")
 }
 
 pub fn free_port() -> io::Result<u16> {

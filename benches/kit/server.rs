@@ -106,6 +106,23 @@ impl Server {
         self.child.wait().map(drop)
     }
 
+    /// Stops its processes as a frozen virtual machine does; it stays so.
+    pub fn freeze(&self) {
+        self.signal(libc::SIGSTOP);
+    }
+
+    /// Ends it in order, as SIGTERM does, however long that takes.
+    pub fn terminate(mut self) -> io::Result<()> {
+        self.signal(libc::SIGTERM);
+        let status = self.child.wait()?;
+        if status.success() { Ok(()) } else { Err(Error::other(format!("the server ended with {status}"))) }
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: signals a child that has not been waited for, so its process id cannot have been reused.
+        unsafe { libc::kill(self.child.id() as i32, signal) };
+    }
+
     /// Reads the code that a server without an account prints after its address.
     pub fn setup_code(&mut self) -> io::Result<String> {
         let mut line = String::new();
@@ -182,8 +199,11 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // SAFETY: signals a child that has not been waited for, so its process id cannot have been reused.
-        unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
+        // `terminate` has waited for it.
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        self.signal(libc::SIGTERM);
         let deadline = Instant::now() + Duration::from_secs(12);
         while Instant::now() < deadline {
             if matches!(self.child.try_wait(), Ok(Some(_))) {

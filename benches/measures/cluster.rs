@@ -7,18 +7,18 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use miniclaw::domain::{AccountId, Event, Fact, HomeId, SessionId, WorkId};
-use miniclaw::provider::scripted::MockProvider;
 use miniclaw::store::{
     CacheUse, Claimant, DatabaseAddress, Durability, Home, HomeDatabase, LossPolicy, OwnedHome, Replica, SessionWriter,
 };
 use secrecy::SecretString;
 use serde_json::json;
 use tokio::time::sleep;
+use tokio_postgres::Client;
 use url::Url;
 
 use super::streams::{Question, Streams, phased_model};
 use super::turn::{self, OF_SERVER};
-use super::{Bench, fast_model, model, titled_session};
+use super::{Bench, fast_model, takeovers, titled_session};
 use crate::kit::http::Connection;
 use crate::kit::numbers::{Samples, ms};
 use crate::kit::postgres::{Postgres, free_port};
@@ -36,8 +36,10 @@ const FILES: usize = 1_000;
 const FILE: usize = 20 << 10;
 /// Streams through a hop.
 const STREAMS: usize = 20;
+/// Streams of which the cost of a token is measured.
+const WRITERS: usize = 100;
 /// How long it is waited for a home.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     report.section("Homes in PostgreSQL on this machine, and several servers");
@@ -53,20 +55,21 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     questions(bench, &place, report).await?;
     hops(bench, &place, report).await?;
     claims(bench, &place, report).await?;
-    takeovers(bench, &place, report).await?;
+    tokens(bench, (&postgres, &place), report).await?;
+    takeovers::measure(bench, (&postgres, &place), report).await?;
     report.show();
     Ok(())
 }
 
 /// Where the members' folders are, and their database.
-struct Place {
+pub(super) struct Place {
     folder: PathBuf,
     url: String,
 }
 
 impl Place {
     /// Makes a member's folder, or configures it anew.
-    fn home(&self, name: &str, model: &Url) -> io::Result<Folder> {
+    pub(super) fn home(&self, name: &str, model: &Url) -> io::Result<Folder> {
         let (path, port) = (self.folder.join(name), free_port()?);
         fs::create_dir_all(&path)?;
         let cluster = format!("address: 'http://127.0.0.1:{port}', cluster_secret: '{SECRET}'");
@@ -77,14 +80,15 @@ impl Place {
 }
 
 /// The folder of a member that may run or not.
-struct Folder {
-    path: PathBuf,
+pub(super) struct Folder {
+    pub(super) path: PathBuf,
     port: u16,
-    url: String,
+    /// The address of its database.
+    pub(super) url: String,
 }
 
 impl Folder {
-    fn start(&self) -> io::Result<Server> {
+    pub(super) fn start(&self) -> io::Result<Server> {
         Server::start_member(&self.path, Member { port: self.port, database: &self.url })
     }
 
@@ -279,8 +283,79 @@ async fn hops(bench: &Bench, place: &Place, report: &mut Report) -> io::Result<(
     Ok(())
 }
 
+/// What a token costs more than in a home in files: processor time of the server, and rows of the database.
+async fn tokens(bench: &Bench, (postgres, place): (&Postgres, &Place), report: &mut Report) -> io::Result<()> {
+    let seconds = if bench.quick { 2 } else { 12 };
+    let database = postgres.connect().await?;
+    let (mut costs, mut rows) = (Vec::new(), 0.0);
+    for in_database in [false, true] {
+        let model = phased_model(seconds).await?;
+        let server = if in_database {
+            place.home("first", &model.base_url)?.start()?
+        } else {
+            let files = bench.folder("cluster-tokens");
+            starter_home(&files, &model.base_url)?;
+            Server::start(&files)?
+        };
+        let mut connection = server.connect().await?;
+        opened(&mut connection).await?;
+        let mut questions = Vec::new();
+        for stream in 0..WRITERS {
+            questions.push(Question::in_session(&titled_session(&mut connection).await?, stream));
+        }
+        let (before, stored) = (server.cpu()?, changes(&database).await?);
+        let lateness = Streams::of_server(server.address, questions).follow(&model, seconds).await?;
+        costs.push(ms(server.cpu()? - before) * 1e3 / lateness.len() as f64);
+        rows = (changes(&database).await? - stored) / WRITERS as f64;
+    }
+    let note = format!("{:.0} instead of {:.0}; {WRITERS} streams of {seconds} s", costs[1], costs[0]);
+    report
+        .figure("processor time that a token costs more than in files", costs[1] - costs[0], "µs")
+        .at_most(2.0)
+        .note(note);
+    let of_question = rows_of_a_question(bench, (&database, place)).await?;
+    let note = format!("{rows:.1} of an answer of {seconds} s, {of_question:.1} of one of a word");
+    report
+        .figure("rows that a second of an answer costs", (rows - of_question) / f64::from(seconds), "")
+        .at_most(1.0)
+        .note(note);
+    Ok(())
+}
+
+async fn rows_of_a_question(bench: &Bench, (database, place): (&Client, &Place)) -> io::Result<f64> {
+    let model = fast_model(1).await?;
+    let server = place.home("first", &model.base_url)?.start()?;
+    let mut connection = server.connect().await?;
+    opened(&mut connection).await?;
+    let (before, n) = (changes(database).await?, bench.times(50));
+    for _ in 0..n {
+        let id = titled_session(&mut connection).await?;
+        let body = json!({"message": "Say one word.", "session_id": id}).to_string();
+        turn::ask(&mut connection, "/api/chat", &body, OF_SERVER).await?;
+    }
+    Ok((changes(database).await? - before) / n as f64)
+}
+
+/// Returns how many facts and changes of files the database has taken.
+async fn changes(database: &Client) -> io::Result<f64> {
+    let counted = database.query_one("SELECT sum(last_no)::float8 FROM homes", &[]).await.map_err(Error::other)?;
+    counted.try_get::<_, Option<f64>>(0).map(Option::unwrap_or_default).map_err(Error::other)
+}
+
+/// Waits until a server has joined the cluster.
+async fn ready(connection: &mut Connection) -> io::Result<()> {
+    let began = Instant::now();
+    while connection.get("/ready").await?.status != 200 {
+        if began.elapsed() > PATIENCE {
+            return Err(Error::other("the server does not get ready"));
+        }
+        sleep(Duration::from_millis(2)).await;
+    }
+    Ok(())
+}
+
 /// Waits until a server answers for the home, and returns how long that took.
-async fn opened(connection: &mut Connection) -> io::Result<Duration> {
+pub(super) async fn opened(connection: &mut Connection) -> io::Result<Duration> {
     let began = Instant::now();
     while began.elapsed() < PATIENCE {
         let answer = connection.get("/api/sessions").await?;
@@ -317,7 +392,7 @@ async fn claims(bench: &Bench, place: &Place, report: &mut Report) -> io::Result
             }
             let server = folder.start()?;
             let mut connection = server.connect().await?;
-            connection.get("/health").await?;
+            ready(&mut connection).await?;
             times.push_ms(opened(&mut connection).await?);
         }
         let note =
@@ -325,53 +400,4 @@ async fn claims(bench: &Bench, place: &Place, report: &mut Report) -> io::Result
         report.figure(format!("first answer of a {name} home, p50"), times.p50(), "ms").at_most(target).note(note);
     }
     fs::remove_dir_all(knowledge)
-}
-
-/// From `kill -9` of the owner until another server asks the model to go on.
-async fn takeovers(bench: &Bench, place: &Place, report: &mut Report) -> io::Result<()> {
-    let (mut times, n) = (Samples::default(), bench.times(10).max(2));
-    for _ in 0..n {
-        times.push(ms(takeover(place).await?));
-    }
-    let note = format!("n = {n}; p50 {:.0}", times.p50());
-    report.figure("kill -9 until the run goes on, p95", times.p95(), "ms").at_most(5_000.0).note(note);
-    Ok(())
-}
-
-async fn takeover(place: &Place) -> io::Result<Duration> {
-    let tokens = json!({"count": 100_000, "per_second": 50, "text": "word{n} "});
-    let endless: MockProvider =
-        model(json!([{"repeat": true, "steps": [{"tokens": tokens}, {"finish": "stop"}]}])).await?;
-    let (one, other) = (place.home("first", &endless.base_url)?, place.home("second", &endless.base_url)?);
-    let (owner, other) = (one.start()?, other.start()?);
-    let mut connection = owner.connect().await?;
-    opened(&mut connection).await?;
-    opened(&mut other.connect().await?).await?;
-    let id = titled_session(&mut connection).await?;
-    let path = format!("/api/sessions/{id}/messages");
-    connection.post(&path, &json!({"message": "Go on for ever."})).await?.json()?;
-    let began = Instant::now();
-    while endless.requests().is_empty() {
-        if began.elapsed() > PATIENCE {
-            return Err(Error::other("the run does not begin"));
-        }
-        sleep(Duration::from_millis(5)).await;
-    }
-    // By then, the run is in the middle of its answer.
-    sleep(Duration::from_millis(500)).await;
-    let before = endless.requests().len();
-    owner.kill()?;
-    let killed = Instant::now();
-    while endless.requests().len() == before {
-        if killed.elapsed() > PATIENCE {
-            return Err(Error::other("nobody takes the run over"));
-        }
-        sleep(Duration::from_millis(5)).await;
-    }
-    let took = killed.elapsed();
-    // The next round must not find this run: it would go on again.
-    let mut connection = other.connect().await?;
-    opened(&mut connection).await?;
-    connection.post(&format!("/api/sessions/{id}/interrupt"), &json!({})).await?;
-    Ok(took)
 }

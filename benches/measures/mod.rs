@@ -18,6 +18,7 @@ pub mod sessions;
 pub mod soak;
 pub mod start;
 pub mod streams;
+pub mod takeovers;
 pub mod turn;
 pub mod ui;
 pub mod verify;
