@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::SinkExt;
 use tokio::io::AsyncWriteExt;
+use tokio_tungstenite::WebSocketStream;
 
 use super::*;
 
@@ -101,50 +102,57 @@ async fn upload_passes_through_as_a_stream() {
     assert_eq!(body, "20000");
 }
 
+type Socket = WebSocketStream<TcpStream>;
+
+/// Opens a WebSocket over this server.
+async fn connect(server: &Server, path: &str) -> Socket {
+    let connection = TcpStream::connect(server.address).await.unwrap();
+    let address = format!("ws://{}{path}", server.address);
+    tokio_tungstenite::client_async(address, connection).await.unwrap().0
+}
+
+/// Waits until the connection ends, and returns the code with which it was closed, if it was.
+async fn ended(socket: &mut Socket) -> Option<u16> {
+    match tokio::time::timeout(Duration::from_secs(20), socket.next()).await.expect("the connection ends") {
+        Some(Ok(Message::Close(Some(close)))) => Some(u16::from(close.code)),
+        Some(Ok(message)) => panic!("{message:?}"),
+        Some(Err(_)) | None => None,
+    }
+}
+
 #[tokio::test]
 async fn websocket_passes_through_in_both_directions() {
     let (first, owner) = cluster().await;
     let lost = CancellationToken::new();
     first.known.set(Destination::Server(Owner { lost: lost.clone(), ..owner.owner() }));
-    let connection = TcpStream::connect(first.address).await.unwrap();
-    let (mut socket, _) =
-        tokio_tungstenite::client_async(format!("ws://{}/ws", first.address), connection).await.unwrap();
+    let mut socket = connect(&first, "/ws").await;
     for length in [0, 1, 200, 70_000] {
         let message = Message::text("x".repeat(length));
         socket.send(message.clone()).await.unwrap();
         assert_eq!(socket.next().await.unwrap().unwrap(), message);
     }
     lost.cancel();
-    let ended = tokio::time::timeout(Duration::from_secs(20), socket.next()).await.expect("the connection ends");
-    let Some(Ok(Message::Close(Some(close)))) = ended else { panic!("{ended:?}") };
-    assert_eq!(u16::from(close.code), 1001, "the client is told to come again");
+    assert_eq!(ended(&mut socket).await, Some(1001), "the client is told to come again");
 }
 
 #[tokio::test]
 async fn frame_that_is_far_too_long_is_refused_on_the_way() {
     let (first, _owner) = cluster().await;
-    let connection = TcpStream::connect(first.address).await.unwrap();
-    let (mut socket, _) =
-        tokio_tungstenite::client_async(format!("ws://{}/ws", first.address), connection).await.unwrap();
+    let mut socket = connect(&first, "/ws").await;
     // The beginning of a masked text of five megabytes.
     let begin = [&[0x81, 0xff], (5_u64 << 20).to_be_bytes().as_slice(), &[0; 4]].concat();
     socket.get_mut().write_all(&begin).await.unwrap();
-    let ended = tokio::time::timeout(Duration::from_secs(20), socket.next()).await.expect("the connection ends");
-    let Some(Ok(Message::Close(Some(close)))) = ended else { panic!("{ended:?}") };
-    assert_eq!(u16::from(close.code), 1009);
+    assert_eq!(ended(&mut socket).await, Some(1009));
 }
 
 #[tokio::test]
 async fn silent_client_of_a_passed_websocket_is_left() {
     let (first, _owner) = cluster().await;
-    let connection = TcpStream::connect(first.address).await.unwrap();
-    let (mut socket, _) =
-        tokio_tungstenite::client_async(format!("ws://{}/greeted", first.address), connection).await.unwrap();
+    let mut socket = connect(&first, "/greeted").await;
     assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("Hello"), "the greeting came back");
     socket.send(Message::text("More")).await.unwrap();
     assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("More"));
-    let ended = tokio::time::timeout(Duration::from_secs(20), socket.next()).await.expect("the connection ends");
-    assert!(!matches!(ended, Some(Ok(_))), "{ended:?}");
+    assert_eq!(ended(&mut socket).await, None);
 }
 
 #[tokio::test]
@@ -153,17 +161,14 @@ async fn client_of_a_passed_websocket_is_told_that_the_home_moves() {
         let (first, owner) = cluster().await;
         let lost = CancellationToken::new();
         first.known.set(Destination::Server(Owner { lost: lost.clone(), ..owner.owner() }));
-        let connection = TcpStream::connect(first.address).await.unwrap();
-        let (mut socket, _) =
-            tokio_tungstenite::client_async(format!("ws://{}/greeted", first.address), connection).await.unwrap();
+        let mut socket = connect(&first, "/greeted").await;
         assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("Hello"));
         if is_owner_lost {
             socket.send(Message::text(LEAVE)).await.unwrap();
         } else {
             lost.cancel();
         }
-        let ended = tokio::time::timeout(Duration::from_secs(20), socket.next()).await.expect("the connection ends");
-        assert!(matches!(&ended, Some(Ok(Message::Close(Some(close)))) if u16::from(close.code) == 1001), "{ended:?}");
+        assert_eq!(ended(&mut socket).await, Some(1001), "{is_owner_lost}");
     }
 }
 
