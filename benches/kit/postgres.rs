@@ -60,13 +60,20 @@ impl Postgres {
     }
 
     pub fn url(&self) -> String {
-        url_at(self.port)
+        url_at(self.port, "postgres")
+    }
+
+    /// Makes another database, and returns its address.
+    pub async fn database(&self, name: &str) -> io::Result<String> {
+        let make = format!("CREATE DATABASE {name}");
+        self.connect().await?.batch_execute(&make).await.map_err(Error::other)?;
+        Ok(url_at(self.port, name))
     }
 
     /// Returns a relay in front of it, and its address there.
     pub async fn relayed(&self) -> io::Result<(Relay, String)> {
         let relay = Relay::to(self.port).await?;
-        let url = url_at(relay.port);
+        let url = url_at(relay.port, "postgres");
         Ok((relay, url))
     }
 
@@ -86,8 +93,8 @@ impl Drop for Postgres {
     }
 }
 
-fn url_at(port: u16) -> String {
-    format!("postgres://miniclaw:{PASSWORD}@127.0.0.1:{port}/postgres?sslmode=disable")
+fn url_at(port: u16, database: &str) -> String {
+    format!("postgres://miniclaw:{PASSWORD}@127.0.0.1:{port}/{database}?sslmode=disable")
 }
 
 pub fn free_port() -> io::Result<u16> {

@@ -18,7 +18,7 @@ use url::Url;
 
 use super::streams::{Question, Streams, phased_model};
 use super::turn::{self, OF_SERVER};
-use super::{Bench, fast_model, takeovers, titled_session};
+use super::{Bench, fast_model, people, takeovers, titled_session};
 use crate::kit::http::Connection;
 use crate::kit::numbers::{Samples, ms};
 use crate::kit::postgres::{Postgres, free_port};
@@ -47,10 +47,12 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
         println!("  skipped: there is no PostgreSQL (scripts/install-tools.sh postgres)");
         return Ok(());
     };
-    let place = Place { folder: bench.folder("cluster"), url: postgres.url() };
-    fs::create_dir_all(&place.folder)?;
     let answers = fast_model(1).await?;
+    let place = Place { folder: bench.folder("cluster"), url: postgres.url(), lines: "" };
     place.home("first", &answers.base_url)?.run(&["db", "migrate"])?;
+    let of_people = postgres.database("people").await?;
+    let of_people = Place { folder: bench.folder("cluster-people"), url: of_people, lines: "auth_mode: multi\n" };
+    people::measure_in_database(&of_people.home("first", &answers.base_url)?, report).await?;
     facts(bench, (&postgres, &place), report).await?;
     questions(bench, &place, report).await?;
     hops(bench, &place, report).await?;
@@ -65,6 +67,8 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
 pub(super) struct Place {
     folder: PathBuf,
     url: String,
+    /// More lines of their config.yml.
+    lines: &'static str,
 }
 
 impl Place {
@@ -73,8 +77,8 @@ impl Place {
         let (path, port) = (self.folder.join(name), free_port()?);
         fs::create_dir_all(&path)?;
         let cluster = format!("address: 'http://127.0.0.1:{port}', cluster_secret: '{SECRET}'");
-        let store = format!("store: {{postgres: '${{DATABASE_URL}}', {cluster}}}\n");
-        configure_more(&path, model, &store)?;
+        let lines = format!("store: {{postgres: '${{DATABASE_URL}}', {cluster}}}\n{}", self.lines);
+        configure_more(&path, model, &lines)?;
         Ok(Folder { path, port, url: self.url.clone() })
     }
 }
@@ -92,7 +96,7 @@ impl Folder {
         Server::start_member(&self.path, Member { port: self.port, database: &self.url })
     }
 
-    fn run(&self, arguments: &[&str]) -> io::Result<()> {
+    pub(super) fn run(&self, arguments: &[&str]) -> io::Result<()> {
         let mut command = program();
         command.args(arguments).arg("--home").arg(&self.path).env("DATABASE_URL", &self.url).stdout(Stdio::null());
         let output = command.stderr(Stdio::piped()).output()?;

@@ -1,5 +1,6 @@
 //! Several people on one server: signing in, what an idle person takes, and a conversation of each at the same time.
 
+use std::fs;
 use std::io::{self, Error};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::time::sleep;
 
+use super::cluster::Folder;
 use super::streams::{Question, Streams, phased_model, straight};
 use super::{Bench, titled_session};
 use crate::kit::http::Connection;
@@ -31,10 +33,7 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
         return Err(Error::other("init failed"));
     }
     configure_more(&home, &model.base_url, "auth_mode: multi\n")?;
-    let mut server = Server::start_for_people(&home, JWT_SECRET)?;
-    let code = server.setup_code()?;
-    register_all(&server, &code).await?;
-    drop(server);
+    register_all(Server::start_for_people(&home, JWT_SECRET)?).await?;
 
     // A server that has just started has opened nobody's home.
     let server = Server::start_for_people(&home, JWT_SECRET)?;
@@ -48,21 +47,8 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let note = format!("n = {}, p95 {:.0}", times.len(), times.p95());
     report.figure("signing in, p50", times.p50(), "ms").at_most(150.0).note(note);
 
-    let before = server.memory()?;
-    let mut questions = Vec::new();
-    for (person, token) in tokens.iter().enumerate() {
-        let mut connection = server.connect().await?.signed_in(token);
-        connection.get("/api/conversations").await?.json()?;
-        let id = titled_session(&mut connection).await?;
-        questions.push(Question { token: Some(token.clone()), ..Question::in_session(&id, person) });
-    }
-    let after = server.memory()?;
-    let each = |before: f64, after: f64| (after - before) / PEOPLE as f64;
-    let note = format!("of it {:.2} not file pages; one empty conversation each", each(before.1, after.1));
-    report
-        .figure("resident for a person who is signed in and idle", each(before.0, after.0), "MB")
-        .at_most(4.0)
-        .note(note);
+    let (questions, memory) = idle(&server, &tokens).await?;
+    report.figure("resident for a person who is signed in and idle", memory.all, "MB").at_most(4.0).note(memory.note());
 
     let all = tokio::spawn(sign_ins_at_once(server.address));
     let streams = Streams::of_server(server.address, questions);
@@ -77,8 +63,52 @@ pub async fn measure(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
+/// Measures what a person takes who is signed in and idle, and whose home is in a database.
+pub(super) async fn measure_in_database(member: &Folder, report: &mut Report) -> io::Result<()> {
+    fs::write(member.path.join(".env"), format!("MINICLAW_JWT_SECRET={JWT_SECRET}\n"))?;
+    member.run(&["db", "migrate"])?;
+    register_all(member.start()?).await?;
+    let server = member.start()?;
+    let (mut tokens, mut connection) = (Vec::new(), server.connect().await?);
+    for person in 0..PEOPLE {
+        tokens.push(signed_in(&mut connection, person).await?);
+    }
+    let (_, memory) = idle(&server, &tokens).await?;
+    report.figure("resident for a person who is signed in and idle", memory.all, "MB").at_most(4.0).note(memory.note());
+    Ok(())
+}
+
+/// Megabytes of one person.
+struct Memory {
+    all: f64,
+    /// Of it, what is not file pages.
+    own: f64,
+}
+
+impl Memory {
+    fn note(&self) -> String {
+        format!("of it {:.2} not file pages; one empty conversation each", self.own)
+    }
+}
+
+/// Opens the home of everybody, with a conversation. Returns the questions for these, and what a person takes.
+async fn idle(server: &Server, tokens: &[String]) -> io::Result<(Vec<Question>, Memory)> {
+    let before = server.memory()?;
+    let mut questions = Vec::new();
+    for (person, token) in tokens.iter().enumerate() {
+        let mut connection = server.connect().await?.signed_in(token);
+        connection.get("/api/conversations").await?.json()?;
+        let id = titled_session(&mut connection).await?;
+        questions.push(Question { token: Some(token.clone()), ..Question::in_session(&id, person) });
+    }
+    let after = server.memory()?;
+    let each = |before: f64, after: f64| (after - before) / PEOPLE as f64;
+    Ok((questions, Memory { all: each(before.0, after.0), own: each(before.1, after.1) }))
+}
+
 /// Registers everybody by invitation: only some may register by themselves from one address.
-async fn register_all(server: &Server, setup_code: &str) -> io::Result<()> {
+async fn register_all(mut server: Server) -> io::Result<()> {
+    let setup_code = server.setup_code()?;
     let mut connection = server.connect().await?;
     let account = |person| json!({"username": name(person), "password": PASSWORD});
     let mut first = account(0);
