@@ -246,6 +246,7 @@ pub async fn run(
     let sign_in_link = code.map(|code| format!("{here}/#code={code}"));
     started(Started { url: format!("{scheme}://{bound}"), sign_in_link, setup_code });
     // The files may have changed since they were read at the start.
+    runtime.watch_config();
     runtime.follow_config().await?;
     runtime.config().warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     runtime.find_models();

@@ -12,6 +12,7 @@ pub mod client_turns;
 mod closing;
 pub mod command_access;
 mod compress;
+mod config_watch;
 mod deletion;
 pub mod documents;
 pub mod embed_texts;

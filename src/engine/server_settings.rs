@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use serde_json::{Map, Value};
 
+use super::command_access::HomeOwner;
 use super::provider_changes::ProviderRefused;
 use super::runtime::Runtime;
 use super::{EngineError, Tenant, blocking};
@@ -190,15 +191,21 @@ impl Tenant {
     }
 
     pub(super) fn require_own_home(&self) -> Result<(), EngineError> {
-        if self.home.path() == self.runtime.home { Ok(()) } else { Err(ProviderRefused::NotHere.into()) }
+        match self.owner {
+            HomeOwner::OnePerson | HomeOwner::Server => Ok(()),
+            HomeOwner::Person { .. } => Err(ProviderRefused::NotHere.into()),
+        }
     }
 
-    /// What is written to config.yml and `.env` of one server of a cluster would be gone with the next server that has the home.
+    /// What is written to config.yml and `.env` of one server of a cluster would be gone with the next server that has the home. A home
+    /// in a database can be in another folder than these files.
     pub(super) fn require_own_config(&self) -> Result<(), EngineError> {
         self.require_own_home()?;
         let config = self.runtime.config();
-        let is_in_cluster = config.database.as_ref().is_some_and(|database| database.cluster.is_some());
-        if is_in_cluster { Err(ProviderRefused::OnAllServers.into()) } else { Ok(()) }
+        if config.database.as_ref().is_some_and(|database| database.cluster.is_some()) {
+            return Err(ProviderRefused::OnAllServers.into());
+        }
+        if self.home.path() == self.runtime.home { Ok(()) } else { Err(ProviderRefused::NotHere.into()) }
     }
 
     fn refuse_overridden(&self, change: &SettingsChange) -> Result<(), SettingsRefused> {

@@ -45,6 +45,8 @@ use crate::tools::{Captures, ToolSet};
 pub struct Tenant {
     pub runtime: Arc<Runtime>,
     pub home: Home,
+    /// Whose home it is.
+    pub(super) owner: HomeOwner,
     pub log: SessionLog,
     pub tree: Tree,
     /// Proves that this server owns the home.
@@ -202,6 +204,7 @@ impl Tenant {
             budget: Arc::new(Budget::new(home.clone(), limits)),
             runtime,
             home,
+            owner,
             log,
             tree,
             claim,

@@ -19,9 +19,9 @@ use crate::library::Library;
 use crate::store::{FileEntry, FolderScan, Home};
 
 /// A burst of changes (a checkout, a save by rename) is handled once, this long after its last event.
-const QUIET: Duration = Duration::from_millis(60);
+pub(super) const QUIET: Duration = Duration::from_millis(60);
 /// Interval of full scans, for file systems without change events (network mounts).
-const SWEEP: Duration = Duration::from_secs(30);
+pub(super) const SWEEP: Duration = Duration::from_secs(30);
 /// Maximum number of changed files of a root that are named. If more change at once, clients are told the root only.
 const MOST_NAMED: usize = 200;
 /// Maximum bytes of each root that are hashed at the start, so that a touched file with the same content is not
@@ -49,9 +49,6 @@ fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::Recomm
     };
     let mut watcher =
         notify::recommended_watcher(handler).inspect_err(|e| tracing::warn!(%e, "no file events")).ok()?;
-    if let Err(error) = watcher.watch(home.path(), RecursiveMode::NonRecursive) {
-        tracing::warn!(%error, "cannot watch config.yml; looking every {} s instead", SWEEP.as_secs());
-    }
     for root in Root::HOME {
         if let Err(error) = watcher.watch(&home.path().join(root.to_string()), RecursiveMode::Recursive) {
             tracing::warn!(%root, %error, "cannot watch; looking every {} s instead", SWEEP.as_secs());
@@ -62,16 +59,6 @@ fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::Recomm
 
 /// By path: size and time of a file as last seen, and its hash if it was read.
 type Seen = BTreeMap<Place, (u64, f64, Option<String>)>;
-
-/// Applies what a person has changed in the configuration, if this is the home of the server.
-async fn follow_config(engine: &Engine) {
-    let tenant = engine.tenant();
-    if tenant.home.path() == tenant.runtime.home
-        && let Err(error) = tenant.runtime.follow_config().await
-    {
-        tracing::warn!(%error, "the configuration could not be read");
-    }
-}
 
 /// A changed file with its hash; `None` for a deleted file.
 type ChangedFile = (Place, Option<String>);
@@ -122,9 +109,6 @@ impl Follow {
                 changed.extend(paths);
             }
             let Some(engine) = self.engine.upgrade() else { break };
-            if changed.is_empty() || changed.iter().any(|path| self.is_config(path)) {
-                follow_config(&engine).await;
-            }
             let roots = self.roots(&changed);
             if roots.is_empty() && !changed.is_empty() {
                 continue;
@@ -137,10 +121,6 @@ impl Follow {
             }
         }
         drop(watcher);
-    }
-
-    fn is_config(&self, path: &Path) -> bool {
-        ["config.yml", ".env"].into_iter().any(|name| path == self.home.path().join(name))
     }
 
     fn roots(&self, paths: &[PathBuf]) -> BTreeSet<Root> {

@@ -364,6 +364,16 @@ async fn postgres_copy_can_be_in_another_folder() {
     assert!(cache.join("home/sessions/s.json").is_file() && !world.path("sessions").exists());
     let mode = fs::metadata(cache.join("home/sessions")).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o700, "nobody else reads sessions");
+    let settings = server.get("/api/settings").await.ok();
+    assert_eq!(settings["warnings"], json!([]), "the folder with config.yml is another one than that of the home");
+    let changed = server.as_page("PATCH", "/api/settings", json!({"set": {"max_minutes": 5}})).await;
+    assert_eq!(changed.refused(), (403, "config_elsewhere".to_owned()), "it is changed there");
+    let models = format!("models: [{{id: another, api_url: '{}', api_key: none}}]\n", world.provider.base_url);
+    world.write("config.yml", format!("{CONFIG}{store}{models}"));
+    eventually("a change of config.yml is followed there", async || {
+        server.get("/api/models").await.text().contains("another")
+    })
+    .await;
     drop(server);
     fs::remove_dir_all(&cache).unwrap();
     let server = world.serve().await;
