@@ -81,7 +81,7 @@ function Table({ caption, heads, rows }: TableProps) {
         <thead className="text-fg-3 text-meta">
           <tr>
             {heads.map(head => (
-              <th key={head} scope="col" className="whitespace-nowrap py-1 pe-3 text-start font-normal">
+              <th key={head} scope="col" className="py-1 pe-3 text-start align-bottom font-normal">
                 {t(head)}
               </th>
             ))}

@@ -1,6 +1,7 @@
 import { RotateCcw } from 'lucide-react'
 import { useId, useRef, useState } from 'react'
 import { hasCode } from '@/api/client'
+import { useStatus } from '@/api/queries'
 import type { Setting } from '@/api/types'
 import { Button, IconButton } from '@/components/ui/Button'
 import { ErrorText } from '@/components/ui/ErrorText'
@@ -24,7 +25,8 @@ export function SettingRow({ setting }: { setting: Setting }) {
   const [unconfirmed, setUnconfirmed] = useState<{ value: unknown } | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const { key, source } = setting
-  const fixed = source === 'environment' || source === 'command line'
+  const inCluster = useStatus().data?.in_cluster === true
+  const fixed = inCluster || source === 'environment' || source === 'command line'
   const label = labelOf(key, t)
   const row = useRef<HTMLDivElement>(null)
   /** The button that has the focus is about to vanish. A touch screen would show its keyboard. */
@@ -56,7 +58,7 @@ export function SettingRow({ setting }: { setting: Setting }) {
       </div>
       <div className="flex max-w-full items-center gap-1">
         <SettingControl setting={setting} labelledBy={id} disabled={fixed} onSet={ask} />
-        {source === 'config.yml' && (
+        {source === 'config.yml' && !fixed && (
           <IconButton
             size="smallIcon"
             label={t('settingReset', { name: label })}

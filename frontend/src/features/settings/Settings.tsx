@@ -1,7 +1,7 @@
 import { Search } from 'lucide-react'
 import { useId, useState } from 'react'
 import { useMayConfigure } from '@/api/peopleQueries'
-import { useSettings } from '@/api/queries'
+import { useSettings, useStatus } from '@/api/queries'
 import { Banner } from '@/components/ui/Banner'
 import { Dialog } from '@/components/ui/Dialog'
 import { Input } from '@/components/ui/Input'
@@ -69,6 +69,7 @@ export default function Settings({ open, onOpenChange, search = '' }: Props) {
           </nav>
         </div>
         <div className="min-w-0 flex-1 space-y-6">
+          {admin && <ConfigOfCluster />}
           {admin && <ConfigWarnings />}
           {found.length === 0 && (
             <p role="status" className="text-fg-3 text-small">
@@ -92,6 +93,13 @@ export default function Settings({ open, onOpenChange, search = '' }: Props) {
       </div>
     </Dialog>
   )
+}
+
+/** Why settings of a cluster are not changed here. */
+function ConfigOfCluster() {
+  const t = useT()
+  if (!useStatus().data?.in_cluster) return null
+  return <p className="text-fg-2 text-small">{t('settingsOfCluster')}</p>
 }
 
 /** What is wrong with config.yml, in the server's own words: they name the line. */

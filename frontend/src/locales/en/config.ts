@@ -11,6 +11,8 @@ export const config = {
     'calculator, web_search and weather are off by default: with them, each request also contains find_tools and use_tool, which the model uses to find them. A search asks the engine below, and its key comes from .env.',
   settingsNetwork: 'Sandbox and network',
   settingsServer: 'Server',
+  settingsOfCluster:
+    'Each server of the cluster has its own config.yml and .env. Change them on all servers; the settings shown here are those of one.',
   servers: 'Servers',
   serversDatabase: 'The database answers this server in {time}.',
   serverAddress: 'Address',

@@ -3,8 +3,8 @@ import type { project as en } from '../en/project'
 export const project: Record<keyof typeof en, string> = {
   worksIn: '工作位置：{place}',
   worksInBusy: '工作位置：{place}。当前运行结束后才能更改。',
-  placeHome: '主目录',
-  workInHome: '在主目录中工作',
+  placeHome: '主文件夹',
+  workInHome: '在主文件夹中工作',
   workInScratch: '在 scratch/ 中工作',
   manageProjects: '管理项目',
   newProject: '新建项目',

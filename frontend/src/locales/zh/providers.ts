@@ -6,7 +6,7 @@ export const providers: Record<keyof typeof en, string> = {
   ownProvidersOff: '此服务器的管理员不允许连接自己的服务商。',
   ownProviderAdd: '连接自己的服务商',
   ownProviderConnect: '连接',
-  ownProviderKept: '密钥加密保存在此服务器上你的主目录中，不会再次显示。',
+  ownProviderKept: '密钥加密保存在此服务器上你的主文件夹中，不会再次显示。',
   ownProviderApi: 'API 格式',
   ownProviderApiAuto: '根据地址判断',
   ownKeySet: '已设置 API 密钥',
