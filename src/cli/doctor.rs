@@ -16,15 +16,9 @@ use crate::sandbox::{self, COMMAND_MEMORY, Exit, Job, Network, Sandbox, SandboxC
 /// Prints what is configured and what is missing. The exit code is 1 if the server could not start, or could lose something.
 pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     say!("home       {}", home.display());
-    if !home.join("workspace").is_dir() {
-        say!("           not a home yet: miniclaw init {}", home.display());
-    }
-    // The server writes the list of skills itself.
-    let written = prompt_files().iter().map(|file| &file.place).filter(|place| *place.root() != Root::Snapshot);
-    for place in written.filter(|place| !home.join(place.as_str()).is_file()) {
-        say!("           {place} is missing; it is left out of the prompt");
-    }
     let (config, environment) = load_config(home)?;
+    let files = config.database.as_ref().map_or_else(|| home.to_owned(), |database| database.own_home(home));
+    say_missing(&files, config.database.is_some());
     for (name, from) in known_variables(&environment) {
         say!("variable   {name} is set ({from})");
     }
@@ -49,10 +43,10 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
     let sandbox = Sandbox::new(SandboxConfig::new(config.sandbox));
     say!("sandbox    {}: {}", config.sandbox.name(), sandbox.status());
     say!("           {}", runtime.block_on(tried(&sandbox))?);
-    if let Some(warning) = sandbox.warning_for(&home.join("scratch")) {
+    if let Some(warning) = sandbox.warning_for(&files.join("scratch")) {
         say!("           {warning}");
     }
-    for server in runtime.block_on(doctor_mcp::servers(home, config.sandbox)) {
+    for server in runtime.block_on(doctor_mcp::servers(&files, config.sandbox)) {
         say!("mcp        {server}");
     }
     if config.people.is_multi() {
@@ -67,6 +61,25 @@ pub fn doctor(home: &Path) -> anyhow::Result<ExitCode> {
         say!("warning    {warning}");
     }
     Ok(if findings.is_bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Says which files of the home's prompt are missing.
+fn say_missing(files: &Path, is_in_database: bool) {
+    let is_there = files.join("workspace").is_dir();
+    match (is_in_database, is_there) {
+        (true, true) => say!("           it is in the database, and its copy is in {}", files.display()),
+        (true, false) => {
+            say!("           it is in the database, and the server makes its copy in {}", files.display());
+            return;
+        }
+        (false, true) => {}
+        (false, false) => say!("           not a home yet: miniclaw init {}", files.display()),
+    }
+    // The server writes the list of skills itself.
+    let written = prompt_files().iter().map(|file| &file.place).filter(|place| *place.root() != Root::Snapshot);
+    for place in written.filter(|place| !files.join(place.as_str()).is_file()) {
+        say!("           {place} is missing; it is left out of the prompt");
+    }
 }
 
 /// Runs a command that does nothing, in a folder created for it, and describes the result.

@@ -385,6 +385,14 @@ async fn doctor_looks_at_the_database_and_the_machine() {
     for line in ["database   PostgreSQL ", "a commit takes ", "pgvector   ", "disk       ", "limits     "] {
         assert!(good.out.contains(line), "{line} is not in {}", good.out);
     }
+    assert!(good.out.contains("it is in the database, and its copy is in"), "{}", good.out);
+    world.write("config.yml", "find_local_models: false\nstore: {postgres: '${DATABASE_URL}', cache: 'copies'}\n");
+    let without = doctor().await;
+    assert!(
+        without.out.contains("the server makes its copy in") && !without.out.contains("missing; it"),
+        "{}",
+        without.out
+    );
     world.write("config.yml", "find_local_models: false\nstore: {postgres: 'postgres://u:p@127.0.0.1:1/x'}\n");
     let gone = doctor().await;
     assert!(gone.code == 1 && gone.out.contains("problem    database_unreachable: "), "{}", gone.out);
