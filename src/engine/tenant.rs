@@ -45,7 +45,6 @@ use crate::tools::{Captures, ToolSet};
 pub struct Tenant {
     pub runtime: Arc<Runtime>,
     pub home: Home,
-    /// Whose home it is.
     pub(super) owner: HomeOwner,
     pub log: SessionLog,
     pub tree: Tree,
