@@ -245,6 +245,7 @@ pub async fn run(
     // The code follows the `#`: that part of an address is never sent, so it appears in no log and no Referer.
     let sign_in_link = code.map(|code| format!("{here}/#code={code}"));
     started(Started { url: format!("{scheme}://{bound}"), sign_in_link, setup_code });
+    place.watch_address();
     // The files may have changed since they were read at the start.
     runtime.watch_config();
     runtime.follow_config().await?;

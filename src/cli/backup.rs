@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::Args;
 
+use super::cluster_copy::refuse_copy;
 use super::{home_dir, load_config};
 use crate::clock;
 use crate::domain::entry_path::escaped;
 use crate::store::{
-    BackupOptions, BackupReport, LinkUse, RestoreOptions, SecretsUse, back_up, back_up_database, restore,
+    BackupOptions, BackupReport, LinkUse, RestoreOptions, SecretsUse, back_up, back_up_database, config_text, restore,
 };
 
 /// Maximum number of files that are listed.
@@ -52,7 +53,10 @@ pub fn run(arguments: &BackupArguments) -> anyhow::Result<ExitCode> {
     let secrets = if arguments.with_secrets { SecretsUse::Included } else { SecretsUse::LeftOut };
     let options = BackupOptions { home: &home, person: arguments.person.as_deref(), secrets };
     let report = match load_config(&home)?.0.database {
-        None => back_up(&options, &arguments.file)?,
+        None => {
+            refuse_copy(&home)?;
+            back_up(&options, &arguments.file)?
+        }
         Some(database) => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(back_up_database(&database.address, &options, &arguments.file))?
@@ -115,8 +119,20 @@ pub fn restore_backup(arguments: &RestoreArguments) -> anyhow::Result<ExitCode> 
                     "the backup has no .env: write your keys, MINICLAW_TOKEN and MINICLAW_JWT_SECRET into it before the start"
                 );
             }
+            if names_database(&home) {
+                say!(
+                    "its config.yml names the database where the home was: remove that to start from these files, or store them in an \
+                     empty database with `miniclaw import`"
+                );
+            }
             say!("miniclaw verify --home {} checks what is in it", home.display());
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a config.yml, which variables may be missing for, names a database.
+fn names_database(folder: &Path) -> bool {
+    let text = config_text(folder, "config.yml").ok().flatten().unwrap_or_default();
+    text.lines().any(|line| line.starts_with("store:") || line.starts_with("db_type:"))
 }

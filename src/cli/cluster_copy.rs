@@ -1,4 +1,4 @@
-//! Commands that change files of a home, in a cluster: they count only where the home is.
+//! Commands on copies of a home that is in a database: what they change or read there may not count.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use anyhow::bail;
 
 use super::load_config;
 use crate::config::ClusterConfig;
-use crate::store::ClusterRows;
+use crate::store::{ClusterRows, is_copy};
 
 /// Requires that what a command changes in this folder counts: that the home is not in the database of a cluster, or that the server
 /// of this folder has it.
@@ -44,4 +44,17 @@ pub fn refuse_in_cluster(folder: &Path, instead: &str) -> anyhow::Result<()> {
             bail!("the home is in the database of a cluster, and the copy in this folder may be an old one; {instead}")
         }
     }
+}
+
+/// Refuses a folder that is the copy of a home in a database, beside the folder with config.yml (`cache`).
+///
+/// # Errors
+/// Returns an error that says what to do instead.
+pub fn refuse_copy(folder: &Path) -> anyhow::Result<()> {
+    if is_copy(folder) && !folder.join("config.yml").exists() {
+        bail!(
+            "this is a copy of a home that is in a database, and may be an old one; name the folder with config.yml instead"
+        );
+    }
+    Ok(())
 }

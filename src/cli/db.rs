@@ -52,7 +52,14 @@ pub fn import(dir: &Path, home: &Path) -> anyhow::Result<ExitCode> {
 pub fn export(dir: &Path, home: &Path) -> anyhow::Result<ExitCode> {
     let config = database(home)?;
     let done = runtime()?.block_on(store::export(&config.address, dir));
-    finished(done, || say!("{} is written to {}", config.address, dir.display()))
+    finished(done, || {
+        say!("{} is written to {}", config.address, dir.display());
+        if dir.join("accounts.json").is_file() {
+            say!(
+                "several people have accounts there: write auth_mode: multi and MINICLAW_JWT_SECRET to it before it is started"
+            );
+        }
+    })
 }
 
 fn finished(done: Result<(), StoreError>, say_so: impl FnOnce()) -> anyhow::Result<ExitCode> {

@@ -32,11 +32,12 @@ mod skills;
 mod token;
 mod verify;
 
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
 
 use crate::config::{Config, ConfigError, Environment, process_variables};
 use crate::server::StartRefused;
@@ -92,7 +93,7 @@ enum Command {
     Db(db::DbArguments),
     /// Store a home in the empty database that config.yml names. No server may run on it.
     Import {
-        /// The home to store. It stays as it is.
+        /// The home to store. None of its files is changed.
         dir: PathBuf,
         /// The folder with config.yml.
         #[arg(long, env = "MINICLAW_HOME")]
@@ -154,6 +155,15 @@ pub fn run() -> ExitCode {
 fn openapi() -> anyhow::Result<ExitCode> {
     say!("{}", crate::api::document().to_pretty_json()?);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the log to standard error. `MINICLAW_LOG` says what is in it, or else `default`.
+fn log_to_stderr(default: &str) {
+    let filter = EnvFilter::try_from_env("MINICLAW_LOG").unwrap_or_else(|_| default.into());
+    // It would log whole frames, which may contain a token.
+    let quiet = "tungstenite=warn".parse().expect("a directive");
+    let log = tracing_subscriber::fmt().with_env_filter(filter.add_directive(quiet));
+    log.with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr).init();
 }
 
 /// Writes to standard output. What nobody reads any more is not written; any other error ends the program.

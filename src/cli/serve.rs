@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::home_dir;
+use super::{home_dir, log_to_stderr};
 use crate::config::TlsPaths;
 use crate::heap;
 use crate::sandbox::{Level, keep_memory_private, open_as_many_files_as_allowed};
@@ -47,11 +47,7 @@ pub fn serve(arguments: &ServeArguments) -> anyhow::Result<ExitCode> {
     heap::configure();
     keep_memory_private()?;
     open_as_many_files_as_allowed();
-    let filter =
-        tracing_subscriber::EnvFilter::try_from_env("MINICLAW_LOG").unwrap_or_else(|_| "warn,miniclaw=info".into());
-    // It would log whole frames, which may contain a token.
-    let quiet = "tungstenite=warn".parse().expect("a directive");
-    tracing_subscriber::fmt().with_env_filter(filter.add_directive(quiet)).with_writer(std::io::stderr).init();
+    log_to_stderr("warn,miniclaw=info");
     let options = ServerOptions {
         folder: home_dir(arguments.home.clone()),
         host: arguments.host.clone(),

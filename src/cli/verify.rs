@@ -50,9 +50,26 @@ pub fn run(arguments: &VerifyArguments) -> anyhow::Result<ExitCode> {
 
 fn checked(folder: &Path) -> anyhow::Result<Report> {
     let home = Home::open_for_reading(folder)?;
-    let mut checks = verify(&home, &transcript::problems)?;
-    checks.push(indexes(folder, &home));
-    Ok(Report::of(checks))
+    let mut all = checks(folder, &home)?;
+    for name in home.people_names()? {
+        let place = format!("people/{name}");
+        // Nobody has used a home that is not found.
+        let theirs = match Home::open_for_reading(&folder.join(&place)) {
+            Err(StoreError::NotFound { .. }) => continue,
+            opened => checks(folder, &opened?)?,
+        };
+        for (check, of_person) in all.iter_mut().zip(theirs) {
+            check.add_of_folder(&place, of_person);
+        }
+    }
+    Ok(Report::of(all))
+}
+
+/// Returns all checks of a home, always the same. `folder` has the config.yml.
+fn checks(folder: &Path, home: &Home) -> anyhow::Result<Vec<Check>> {
+    let mut checks = verify(home, &transcript::problems)?;
+    checks.push(indexes(folder, home));
+    Ok(checks)
 }
 
 /// Compares the index that is stored with the files. Nothing in it is trusted, so there are only notes.

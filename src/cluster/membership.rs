@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::config::{ClusterConfig, DatabaseConfig};
-use crate::store::{Beat, DatabaseAddress, DatabaseError, Joined, NewServer, ServerLoad, ServerRow};
+use crate::store::{Beat, ClusterMarks, DatabaseAddress, DatabaseError, Joined, NewServer, ServerLoad, ServerRow};
 
 /// Time between two beats.
 const BEAT: Duration = Duration::from_secs(2);
@@ -44,7 +44,7 @@ pub struct Membership {
 struct State {
     database: DatabaseAddress,
     address: String,
-    sign_ins: Option<Vec<u8>>,
+    marks: ClusterMarks,
     standing: watch::Sender<Standing>,
     /// Since when the last beat that arrived counts, and the id that it was for.
     last: Mutex<LastBeat>,
@@ -74,14 +74,14 @@ impl Membership {
     pub async fn join(
         database: &DatabaseConfig,
         cluster: &ClusterConfig,
-        sign_ins: Option<Vec<u8>>,
+        marks: ClusterMarks,
     ) -> Result<Self, DatabaseError> {
-        let (server, sent_at) = (new_server(&cluster.address, sign_ins.clone()), Instant::now());
+        let (server, sent_at) = (new_server(&cluster.address, marks.clone()), Instant::now());
         let Joined { row, time } = ServerRow::join(&database.address, &server).await?;
         let state = Arc::new(State {
             database: database.address.clone(),
             address: cluster.address.clone(),
-            sign_ins,
+            marks,
             standing: watch::Sender::new(Standing::Member(server.id)),
             last: Mutex::new(LastBeat { id: server.id, sent_at, time }),
             works: AtomicUsize::new(0),
@@ -234,7 +234,7 @@ impl State {
 
     async fn joined_again(&self) -> ServerRow {
         loop {
-            let (server, sent_at) = (new_server(&self.address, self.sign_ins.clone()), Instant::now());
+            let (server, sent_at) = (new_server(&self.address, self.marks.clone()), Instant::now());
             match ServerRow::join(&self.database, &server).await {
                 Ok(Joined { row, time }) => {
                     self.arrived(LastBeat { id: server.id, sent_at, time });
@@ -279,9 +279,9 @@ impl State {
     }
 }
 
-fn new_server(address: &str, sign_ins: Option<Vec<u8>>) -> NewServer {
+fn new_server(address: &str, marks: ClusterMarks) -> NewServer {
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    NewServer { id: Uuid::new_v4(), address: address.to_owned(), version, sign_ins }
+    NewServer { id: Uuid::new_v4(), address: address.to_owned(), version, marks }
 }
 
 #[cfg(test)]
@@ -297,7 +297,7 @@ mod tests {
         let state = State {
             database: DatabaseAddress::parse(&address).unwrap(),
             address: "http://127.0.0.1:1".to_owned(),
-            sign_ins: None,
+            marks: ClusterMarks { sign_ins: None, secret: Vec::new() },
             standing: watch::Sender::new(Standing::Member(id)),
             last: Mutex::new(LastBeat { id, sent_at, time: Duration::ZERO }),
             works: AtomicUsize::new(0),

@@ -22,12 +22,13 @@ use uuid::Uuid;
 use crate::config::{ClusterConfig, DatabaseConfig};
 use crate::domain::HomeId;
 use crate::store::{
-    CacheUse, Claimant, ClusterAccounts, ClusterOverview, ClusterRows, DatabaseError, DatabaseFigures, HomeDatabase,
-    HomeOwnerRow, Replica, ServerContact, StoreError, note_member,
+    CacheUse, Claimant, ClusterAccounts, ClusterMarks, ClusterOverview, ClusterRows, DatabaseError, DatabaseFigures,
+    HomeDatabase, HomeOwnerRow, Replica, ServerContact, StoreError, note_member,
 };
 
 use membership::Membership;
 pub use membership::Standing;
+pub use probe::watch_own_address;
 
 /// How long it is not looked up again who owns a home. A server that is asked for a home that is no longer its own says so.
 const OWNER_LIFE: Duration = Duration::from_secs(1);
@@ -91,20 +92,19 @@ pub struct ClaimedCopy {
 }
 
 impl Cluster {
-    /// Joins the cluster. Servers that ran in the same folder, and have ended, are declared dead. `sign_ins` is what the key of
-    /// sign-ins is known by, if several people use the servers.
+    /// Joins the cluster. Servers that ran in the same folder, and have ended, are declared dead.
     ///
     /// # Errors
     /// Returns an error if the database cannot be used, or if a server runs in this folder.
     pub async fn join(
         database: &DatabaseConfig,
-        (cluster, sign_ins): (&ClusterConfig, Option<Vec<u8>>),
+        (cluster, marks): (&ClusterConfig, ClusterMarks),
         folder: &Path,
     ) -> Result<Self, StoreError> {
         let looked = folder.to_owned();
         let taken = tokio::task::spawn_blocking(move || Replica::take_folder(&looked));
         let (lock, ended) = taken.await.map_err(|_| StoreError::ShutDown)??;
-        let membership = Membership::join(database, cluster, sign_ins).await?;
+        let membership = Membership::join(database, cluster, marks).await?;
         let cluster = Self {
             database: database.homes(),
             folder: folder.to_owned(),

@@ -11,13 +11,14 @@ use tokio_util::task::TaskTracker;
 use super::StartRefused;
 use super::owners::ClusterOwners;
 use crate::api::Forwarder;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, watch_own_address};
 use crate::config::{ClusterConfig, DatabaseConfig};
 use crate::domain::HomeId;
-use crate::engine::people::{People, PeopleUnusable, shared_setup_code};
+use crate::engine::people::{People, PeopleUnusable, cluster_fingerprint, shared_setup_code};
 use crate::engine::{Homes, KeptHomes, Served, TenantRegistry, starter};
 use crate::store::{
-    AccountsUnusable, CacheUse, Claimant, Home, HomeDatabase, Replica, ServerContact, StoreError, is_unused,
+    AccountsUnusable, CacheUse, Claimant, ClusterMarks, Home, HomeDatabase, Replica, ServerContact, StoreError,
+    is_unused,
 };
 
 /// Where the home is.
@@ -69,8 +70,9 @@ impl HomePlace {
             if sign_ins.is_some() {
                 Home::close_folder(&folder)?;
             }
+            let marks = ClusterMarks { sign_ins, secret: cluster_fingerprint(&config.secret) };
             let authorities = config.trusted().map_err(StartRefused::Authorities)?;
-            let joined = Cluster::join(&database, (&config, sign_ins), &folder).await.map_err(refused)?;
+            let joined = Cluster::join(&database, (&config, marks), &folder).await.map_err(refused)?;
             let cluster = Arc::new(joined);
             let prepared = cluster.clone();
             tokio::spawn(async move {
@@ -167,6 +169,13 @@ impl OpenedPlace {
         let owners = ClusterOwners { tenants: tenants.clone(), cluster: cluster.clone() };
         let forwarder = Forwarder::new(Arc::new(owners), &config.secret, authorities.clone(), stopping.clone());
         Some(Arc::new(forwarder.counted_by(tenants.runtime().metrics.clone()).among(sockets.clone())))
+    }
+
+    /// Says in the log if the others cannot reach this server of a cluster.
+    pub fn watch_address(&self) {
+        if let Self::Cluster(membership) = self {
+            tokio::spawn(watch_own_address(membership.config.address.clone()));
+        }
     }
 
     /// Takes no home any more: this server ends soon.

@@ -1,5 +1,6 @@
 //! `accounts.json` in the home of the server, and `people/`, the folder of the homes of its people.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, PermissionsExt};
@@ -71,6 +72,27 @@ impl Home {
         make_dir(self.root(), PEOPLE, 0o700)?;
         close(self.root(), PEOPLE)?;
         Ok(self.path().join(PEOPLE))
+    }
+
+    /// Returns the names of the folders with the homes of people, in order.
+    ///
+    /// # Errors
+    /// Returns an error if they cannot be listed.
+    pub fn people_names(&self) -> Result<Vec<String>, StoreError> {
+        let doing = || StoreError::io(format!("listing {PEOPLE}/"));
+        let entries = match self.root().read_dir(PEOPLE) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(doing())?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(doing())?;
+            if entry.file_type().map_err(doing())?.is_dir() {
+                names.extend(entry.file_name().into_string());
+            }
+        }
+        names.sort();
+        Ok(names)
     }
 
     /// Makes the folder that is to have the home of a server and those of its people, and lets only the server enter these.

@@ -136,10 +136,10 @@ pub use own_providers::{OwnKey, OwnProvider, OwnProviderChange, OwnProviderRefus
 pub use person_move::{MoveFromAccount, MoveToAccount, ServerText, complete_move};
 pub use pictures::picture_hash;
 pub use postgres::{
-    AppliedMigration, BadAddress, Beat, Checkup, Claimant, ClusterOverview, ClusterRows, Database, DatabaseAddress,
-    DatabaseError, DatabaseFigures, DatabaseInfo, DatabaseLogin, FoundHome, HomeDatabase, HomeOverview, HomeOwnerRow,
-    HomeRows, Joined, LibraryModel, LibraryReading, LibraryRows, LossPolicy, NewServer, OpenedLibrary, OtherServer,
-    SchemaState, ServerLoad, ServerOverview, ServerRow, ServerState, latest_version,
+    AppliedMigration, BadAddress, Beat, Checkup, Claimant, ClusterMarks, ClusterOverview, ClusterRows, Database,
+    DatabaseAddress, DatabaseError, DatabaseFigures, DatabaseInfo, DatabaseLogin, FoundHome, HomeDatabase,
+    HomeOverview, HomeOwnerRow, HomeRows, Joined, LibraryModel, LibraryReading, LibraryRows, LossPolicy, NewServer,
+    OpenedLibrary, OtherServer, SchemaState, ServerLoad, ServerOverview, ServerRow, ServerState, latest_version,
 };
 pub use project_folder::FolderChange;
 pub use project_listing::{ListedAt, ListedEntry, ListedKind, ProjectListing};
@@ -149,7 +149,7 @@ pub use quarantine::Quarantined;
 pub use reading::{CompactedContent, CompactedMessages, DeletedSession};
 pub use recall::{ConversationScan, ConversationState, ConversationUnreadable};
 pub use recorded_state::{EntryKind, RecordedContent, RecordedState};
-pub use replica::{CacheUse, Replica, export, import};
+pub use replica::{CacheUse, Replica, export, import, is_copy};
 pub use requests::{FoundWork, Records, RequestPosition};
 pub use resumable::{ArrivedCount, ArrivedFile, ArrivingFile, ResumableUpload, UploadInfo};
 pub use seal::sha256;

@@ -234,6 +234,13 @@ async fn one_person_is_restored_and_others_stay() {
         let memory = Path::new(&whole).join("people").join(&person.id).join("memory/MEMORY.md");
         assert_eq!(fs::read_to_string(memory).unwrap(), "before\n");
     }
+    // The homes of people are checked with that of the server.
+    assert!(world.run(&["verify", "--home", &whole]).await.status.success());
+    let broken = format!("people/{}/sessions/broken.json", ben.id);
+    fs::write(Path::new(&whole).join(&broken), "{").unwrap();
+    let output = world.run(&["verify", "--home", &whole]).await;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains(&format!(" {broken}: ")), "{said}");
 }
 
 #[tokio::test]
@@ -249,4 +256,8 @@ async fn home_in_a_database_is_backed_up() {
     assert_eq!(fs::read(restored.join("config.yml")).unwrap(), fs::read(world.path("config.yml")).unwrap());
     let names = fs::read_dir(shelf.0.path()).unwrap().count();
     assert_eq!(names, 2, "what it was made from is removed");
+    let (file, another) = (shelf.path("b"), shelf.path("another"));
+    let output = world.run(&["restore", &file, "--home", &another]).await;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("its config.yml names the database where the home was"), "{said}");
 }

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use miniclaw::domain::HomeId;
-use miniclaw::store::{Claimant, DatabaseAddress, FoundHome, HomeDatabase, Joined, LossPolicy, NewServer, ServerRow};
+use miniclaw::store::{
+    Claimant, ClusterMarks, DatabaseAddress, FoundHome, HomeDatabase, Joined, LossPolicy, NewServer, ServerRow,
+};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -47,7 +49,8 @@ impl Claimer {
 
     async fn join(&self) -> (Uuid, ServerRow) {
         let id = Uuid::new_v4();
-        let server = NewServer { id, address: "http://127.0.0.1:1".into(), version: "test".into(), sign_ins: None };
+        let marks = ClusterMarks { sign_ins: None, secret: b"of this test".to_vec() };
+        let server = NewServer { id, address: "http://127.0.0.1:1".into(), version: "test".into(), marks };
         let Joined { row, .. } = ServerRow::join(&self.address, &server).await.unwrap();
         (id, row)
     }

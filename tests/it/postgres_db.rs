@@ -74,7 +74,7 @@ async fn postgres_tables_are_made_by_migrate_only() {
     let before = db(&world, "status").await;
     before.is_refused_as("database_not_migrated");
     assert!(
-        before.err.contains("miniclaw db migrate") && before.out.contains("schema     version 0 of 7"),
+        before.err.contains("miniclaw db migrate") && before.out.contains("schema     version 0 of 8"),
         "{}",
         before.out
     );
@@ -84,15 +84,15 @@ async fn postgres_tables_are_made_by_migrate_only() {
         (
             0,
             "applied    1 homes\napplied    2 commits\napplied    3 servers\napplied    4 people\n\
-             applied    5 accounts\napplied    6 libraries\napplied    7 appends\nschema     version 7 of 7\n"
+             applied    5 accounts\napplied    6 libraries\napplied    7 appends\napplied    8 secrets\nschema     version 8 of 8\n"
         ),
         "{}",
         made.err
     );
     let again = db(&world, "migrate").await;
-    assert_eq!((again.code, again.out.as_str()), (0, "schema     version 7 of 7\n"), "{}", again.err);
+    assert_eq!((again.code, again.out.as_str()), (0, "schema     version 8 of 8\n"), "{}", again.err);
     let after = db(&world, "status").await;
-    assert!(after.code == 0 && after.out.contains("schema     version 7 of 7"), "{}{}", after.out, after.err);
+    assert!(after.code == 0 && after.out.contains("schema     version 8 of 8"), "{}{}", after.out, after.err);
     assert!(after.out.contains("database   miniclaw@127.0.0.1:") && after.out.contains("PostgreSQL "), "{}", after.out);
 }
 
@@ -118,7 +118,7 @@ async fn postgres_failed_migration_leaves_nothing() {
     db(&world, "migrate").await.is_refused_as("database_failed");
     let status = db(&world, "status").await;
     status.is_refused_as("database_not_migrated");
-    assert!(status.out.contains("schema     version 0 of 7"), "{}", status.out);
+    assert!(status.out.contains("schema     version 0 of 8"), "{}", status.out);
     database.execute("DROP TYPE facts").await;
     assert_eq!(db(&world, "migrate").await.code, 0);
 }

@@ -370,6 +370,11 @@ async fn postgres_copy_can_be_in_another_folder() {
     assert_eq!(changed.refused(), (403, "config_elsewhere".to_owned()), "it is changed there");
     let models = format!("models: [{{id: another, api_url: '{}', api_key: none}}]\n", world.provider.base_url);
     world.write("config.yml", format!("{CONFIG}{store}{models}"));
+    let (copy, file) = (cache.join("home"), world.home().parent().unwrap().join("copy.tar.zst"));
+    let output = world.run(&["backup", file.to_str().unwrap(), "--home", copy.to_str().unwrap()]).await;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("name the folder with config.yml instead"), "{said}");
+    assert!(!file.exists());
     eventually("a change of config.yml is followed there", async || {
         server.get("/api/models").await.text().contains("another")
     })

@@ -72,7 +72,8 @@ async fn waiting_migration_lets_writes_pass() {
     // A step waits for whoever writes homes.
     database
         .execute(
-            "DROP TABLE libraries; DROP FUNCTION drop_library; DROP FUNCTION append_facts; DELETE FROM \"schema\" WHERE \
+            "DROP TABLE libraries; DROP FUNCTION drop_library; DROP FUNCTION append_facts; ALTER TABLE servers DROP COLUMN secret; \
+             DELETE FROM \"schema\" WHERE \
              version >= 6",
         )
         .await;

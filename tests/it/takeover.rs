@@ -102,6 +102,39 @@ async fn start_takes_no_home_from_a_living_member() {
 }
 
 #[tokio::test]
+async fn cluster_secret_that_differs_is_refused() {
+    let Some((_database, first, second)) = two_members([]).await else { return };
+    let old = started(&first).await;
+    assert_eq!(old.get("/api/sessions").await.status(), 200);
+    let right = second.read("config.yml");
+    second.write("config.yml", right.replace("${CLUSTER_SECRET}", "other-canary-60c1b7e2f3a94d58a1b2"));
+    let output = second.run(&["serve", "--home", second.home().to_str().unwrap()]).await;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(78), "{said}");
+    assert!(said.contains("cluster_secret_differs") && !said.contains("canary"), "{said}");
+    second.write("config.yml", right);
+    assert_eq!(started(&second).await.get("/api/sessions").await.status(), 200, "the other server has the home");
+}
+
+#[tokio::test]
+async fn address_of_a_member_that_leads_nowhere_is_said() {
+    let Some((_database, first, second)) = two_members([]).await else { return };
+    let said = "does not reach itself at store.address";
+    let config = second.read("config.yml");
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = config.split_once("port: ").and_then(|(_, rest)| rest.lines().next()).unwrap();
+    second.write(
+        "config.yml",
+        config
+            .replace(&format!("address: 'http://127.0.0.1:{port}'"), &format!("address: 'http://127.0.0.1:{nobody}'")),
+    );
+    let (right, wrong) = (started(&first).await, started(&second).await);
+    eventually("the log says so", async || second.log().contains(said)).await;
+    drop((right, wrong));
+    assert!(!first.log().contains(said), "{}", first.log());
+}
+
+#[tokio::test]
 async fn sign_out_still_counts_after_a_takeover() {
     let Some((_database, first, second)) = two_members([]).await else { return };
     let [first, second] = [first, second].map(|world| world.with_env("MINICLAW_TOKEN", TOKEN));

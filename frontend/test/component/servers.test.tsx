@@ -30,11 +30,20 @@ const cluster: Cluster = {
       since_beat: 0.2,
     },
     {
+      id: 'long-gone',
+      address: 'http://10.0.0.3:8002',
+      version: '0.1.0',
+      state: 'dead',
+      works: 1,
+      homes: 0,
+      since_beat: 7200,
+    },
+    {
       id: 'c',
       address: 'http://10.0.0.3:8002',
       version: '0.1.0',
       state: 'dead',
-      works: 0,
+      works: 3,
       homes: 0,
       since_beat: 90,
     },
@@ -79,12 +88,12 @@ describe('the servers of a cluster', () => {
       )
     expect(cells.slice(1)).toEqual([
       ['http://10.0.0.1:8002', 'stopping', '2', '1', '1.4 s', '0.1.0'],
-      ['http://10.0.0.2:8002 (this one)', 'alive', '0', '0', '200 ms', '0.1.0'],
+      ['http://10.0.0.2:8002 (has this home)', 'alive', '0', '0', '200 ms', '0.1.0'],
       ['http://10.0.0.3:8002', 'ended', '0', '0', '1 m 30 s', '0.1.0'],
     ])
     expect(screen.getByRole('table', { name: 'Homes' }).textContent).toMatch(/h2none01/)
     screen.getByText('3 more homes are not listed.')
-    screen.getByText('The database answers this server in 2 ms.')
+    screen.getByText('The database answers in 2 ms.')
     await act(() => setLang('zh'))
     await screen.findByText('正在停止')
   })

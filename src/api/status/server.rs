@@ -45,6 +45,8 @@ pub struct Status {
     needs_token: bool,
     /// Whether it is a member of a cluster: GET /api/cluster.
     in_cluster: bool,
+    /// Whether the home is in a database, and `home` is a copy of it.
+    in_database: bool,
     /// Number of sessions in memory.
     live_sessions: usize,
     /// Ids of the sessions with a run under way.
@@ -193,6 +195,7 @@ pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Statu
         home,
         started_at: app.started_at,
         in_cluster: app.forwarder.is_some(),
+        in_database: config.database.is_some(),
         needs_token: app.access.needs_token() || app.people.is_some(),
         live_sessions: caller.engine.live_sessions().await,
         running: tenant.runs.list().iter().map(ToString::to_string).collect(),

@@ -27,9 +27,9 @@ use url::Url;
 use self::agent::Agent;
 use self::connection::Connection;
 use super::ask::host::Host;
-use super::home_dir;
 use super::lines::{read_lines, write_lines};
 use super::serve::stop_signal;
+use super::{home_dir, log_to_stderr};
 
 #[derive(Args)]
 pub struct AcpArguments {
@@ -43,8 +43,7 @@ pub struct AcpArguments {
 
 /// Runs the command.
 pub fn run(arguments: &AcpArguments) -> anyhow::Result<ExitCode> {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("MINICLAW_LOG").unwrap_or_else(|_| "error".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    log_to_stderr("error");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = runtime.block_on(async {
         let home = home_dir(arguments.home.clone());

@@ -23,8 +23,8 @@ use self::client::Client;
 use self::host::Host;
 use self::question::Question;
 use self::schema::AnswerSchema;
-use super::home_dir;
 use super::serve::stop_signal;
+use super::{home_dir, log_to_stderr};
 use crate::clock;
 
 /// The answer was cut off: by a limit, by its length, by the provider's refusal, or by somebody who stopped it.
@@ -77,8 +77,7 @@ enum Approve {
 pub fn run(arguments: &AskArguments) -> anyhow::Result<ExitCode> {
     let schema = arguments.json_schema.as_deref().map(AnswerSchema::read).transpose()?;
     let question = Question::read(arguments.question.as_deref())?;
-    let filter = tracing_subscriber::EnvFilter::try_from_env("MINICLAW_LOG").unwrap_or_else(|_| "error".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    log_to_stderr("error");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let asked = runtime.block_on(async {
         let host = match &arguments.server {

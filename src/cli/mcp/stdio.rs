@@ -15,9 +15,9 @@ use url::Url;
 use crate::cli::ask::client::Client;
 use crate::cli::ask::host::Host;
 use crate::cli::ask::mcp_messages::error_message;
-use crate::cli::home_dir;
 use crate::cli::lines::{read_lines, write_lines};
 use crate::cli::serve::stop_signal;
+use crate::cli::{home_dir, log_to_stderr};
 
 /// How long requests go on when standard input has ended.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
@@ -27,8 +27,7 @@ const SERVER_ERROR: i64 = -32_000;
 
 /// Runs the command.
 pub fn run(home: Option<PathBuf>, server: Option<Url>) -> anyhow::Result<ExitCode> {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("MINICLAW_LOG").unwrap_or_else(|_| "error".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    log_to_stderr("error");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = runtime.block_on(async {
         let host = match &server {

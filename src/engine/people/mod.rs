@@ -36,7 +36,7 @@ pub use joining::Joining;
 pub use login_limiter::LoginLimiter;
 pub use members::{ProjectInvitation, ProjectPeople, ShownMember};
 pub use proxy_user::ByProxy;
-pub use sign_ins::{SIGN_IN_LIFE, fingerprint, shared_setup_code};
+pub use sign_ins::{SIGN_IN_LIFE, cluster_fingerprint, fingerprint, shared_setup_code};
 pub use totals::{MeasuredSize, PersonTotals, PersonUsage};
 
 use attempts::Attempts;

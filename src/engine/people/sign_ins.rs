@@ -58,6 +58,11 @@ pub fn fingerprint(secret: &SecretString) -> Vec<u8> {
     derived(secret, b"miniclaw sign-ins of a cluster 1")
 }
 
+/// Returns by what servers know whether they have the same secret of a cluster. It tells nothing about the secret.
+pub fn cluster_fingerprint(secret: &SecretString) -> Vec<u8> {
+    derived(secret, b"miniclaw servers of a cluster 1")
+}
+
 /// Returns the code with which the first account of a cluster is made, the same on all its servers. `secret` is that of the cluster.
 pub fn shared_setup_code(secret: &SecretString) -> String {
     let code = base16ct::lower::encode_string(&derived(secret, b"miniclaw setup code of a cluster 1"));

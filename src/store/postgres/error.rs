@@ -93,6 +93,11 @@ pub enum DatabaseError {
          Correct them here, or stop the others; a server that was just stopped counts for ten more seconds"
     )]
     OtherPeople,
+    #[error(
+        "the other servers of this cluster have another secret: store.cluster_secret in config.yml must be the same on all. Correct it \
+         here, or stop the others; a server that was just stopped counts for ten more seconds"
+    )]
+    OtherSecret,
     #[error("a newer miniclaw wrote the home in the database; update miniclaw")]
     NewerHome,
     #[error(
@@ -158,6 +163,7 @@ impl DatabaseError {
             Self::UsedByCluster => "database_in_cluster",
             Self::WentBack => "database_went_back",
             Self::OtherPeople => "cluster_of_others",
+            Self::OtherSecret => "cluster_secret_differs",
             Self::NewerHome => "database_home_newer",
             Self::ImportIncomplete => "database_import_incomplete",
             Self::NotEmpty => "database_not_empty",

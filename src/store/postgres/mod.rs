@@ -40,5 +40,7 @@ pub use overview::{ClusterOverview, HomeOverview, ServerOverview, ServerState};
 pub use ownership::OwnershipCheck;
 pub use rows::{FactDurability, FactRow, FileCommit, FileRow, HomeDatabase, Piece, PieceHash, RowKind, SessionFacts};
 pub use schema::{AppliedMigration, SchemaState, latest_version};
-pub use server_rows::{Beat, ClusterRows, HomeOwnerRow, Joined, NewServer, OtherServer, ServerLoad, ServerRow};
+pub use server_rows::{
+    Beat, ClusterMarks, ClusterRows, HomeOwnerRow, Joined, NewServer, OtherServer, ServerLoad, ServerRow,
+};
 pub use stored_home::{StoredHome, UnreadHome};

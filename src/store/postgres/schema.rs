@@ -25,7 +25,7 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: [Migration; 7] = [
+const MIGRATIONS: [Migration; 8] = [
     Migration { version: 1, name: "homes", works_from: 1, sql: include_str!("migrations/0001_homes.sql") },
     Migration { version: 2, name: "commits", works_from: 2, sql: include_str!("migrations/0002_commits.sql") },
     Migration { version: 3, name: "servers", works_from: 3, sql: include_str!("migrations/0003_servers.sql") },
@@ -33,6 +33,7 @@ const MIGRATIONS: [Migration; 7] = [
     Migration { version: 5, name: "accounts", works_from: 5, sql: include_str!("migrations/0005_accounts.sql") },
     Migration { version: 6, name: "libraries", works_from: 6, sql: include_str!("migrations/0006_libraries.sql") },
     Migration { version: 7, name: "appends", works_from: 6, sql: include_str!("migrations/0007_appends.sql") },
+    Migration { version: 8, name: "secrets", works_from: 6, sql: include_str!("migrations/0008_secrets.sql") },
 ];
 
 /// The lock of the database that a migration holds: one number for all databases of this program.

@@ -23,7 +23,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// others may be on their way back.
 const RETURN_TIME: Duration = Duration::from_secs(10);
 
-const JOIN: &str = "INSERT INTO servers (server_id, address, version, reads, sign_ins, alive_until) VALUES ($1, $2, $3, $4, $5, \
+const JOIN: &str = "INSERT INTO servers (server_id, address, version, reads, sign_ins, secret, alive_until) VALUES ($1, $2, $3, $4, $5, $6, \
     clock_timestamp() + interval '10 s') RETURNING extract(epoch FROM clock_timestamp())::float8";
 /// A beat need not be on the disk: after a crash of the database, everybody gets time to send another one.
 const BEAT: &str = "WITH durability AS (SELECT set_config('synchronous_commit', 'off', true)) UPDATE servers SET alive_until = \
@@ -31,9 +31,9 @@ const BEAT: &str = "WITH durability AS (SELECT set_config('synchronous_commit', 
 /// Servers that were declared dead a day ago and own nothing.
 const FORGET: &str = "DELETE FROM servers WHERE dead AND alive_until < clock_timestamp() - interval '1 day' AND NOT EXISTS (SELECT \
     FROM homes WHERE owner = server_id)";
-/// Whether a server that lives serves other people, or knows sign-ins by another key.
-const DIFFERS: &str = "SELECT EXISTS (SELECT FROM servers WHERE NOT dead AND alive_until > clock_timestamp() AND sign_ins IS DISTINCT FROM \
-    $1)";
+/// Whether a server that lives serves other people, or knows sign-ins by another key; and whether one has another secret.
+const DIFFERS: &str = "SELECT coalesce(bool_or(sign_ins IS DISTINCT FROM $1), false), coalesce(bool_or(secret <> $2), false) FROM servers \
+    WHERE NOT dead AND alive_until > clock_timestamp()";
 const LATE: &str = "SELECT server_id, address, alive_until < clock_timestamp() FROM servers WHERE NOT dead AND server_id <> $1 AND \
     alive_until < clock_timestamp() + interval '7 s' ORDER BY alive_until LIMIT 100";
 const DECLARE_LAPSED: &str = "UPDATE servers SET dead = true WHERE server_id = $1 AND NOT dead AND alive_until < clock_timestamp() AND \
@@ -52,6 +52,15 @@ const ORPHANS: &str = "SELECT account FROM homes WHERE format <= $1 AND (owner I
     = owner AND NOT dead)) AND EXISTS (SELECT FROM facts WHERE facts.home_id = homes.home_id) AND home_id <> ALL($4) \
     ORDER BY random() LIMIT $2";
 
+/// By what servers know that they belong together. It tells nothing about what it is derived from.
+#[derive(Clone, Debug)]
+pub struct ClusterMarks {
+    /// Of the key of sign-ins; `None` if the server serves one person.
+    pub sign_ins: Option<Vec<u8>>,
+    /// Of the secret of the cluster.
+    pub secret: Vec<u8>,
+}
+
 /// What a server says of itself when it joins.
 #[derive(Clone, Debug)]
 pub struct NewServer {
@@ -60,8 +69,7 @@ pub struct NewServer {
     /// The address at which the other servers reach it.
     pub address: String,
     pub version: String,
-    /// By what the key of sign-ins is known; `None` if it serves one person.
-    pub sign_ins: Option<Vec<u8>>,
+    pub marks: ClusterMarks,
 }
 
 /// What a server says of itself with each beat.
@@ -124,22 +132,25 @@ impl ServerRow {
         let time = limited(async {
             let doing = || DatabaseError::doing("joining the cluster");
             row.client.execute_typed(FORGET, &[]).await.map_err(doing())?;
-            let values: [Value<'_>; 5] = [
+            let values: [Value<'_>; 6] = [
                 (&server.id, Type::UUID),
                 (&server.address, Type::TEXT),
                 (&server.version, Type::TEXT),
                 (&FORMAT, Type::INT4),
-                (&server.sign_ins, Type::BYTEA),
+                (&server.marks.sign_ins, Type::BYTEA),
+                (&server.marks.secret, Type::BYTEA),
             ];
             let time = time_of(&row.client.query_typed_one(JOIN, &values).await.map_err(doing())?);
             // After joining, so that of two that differ and join at once, at least one notices it.
-            let differs =
-                row.client.query_typed_one(DIFFERS, &[(&server.sign_ins, Type::BYTEA)]).await.map_err(doing())?;
-            if differs.get(0) {
-                row.client.execute_typed(LEAVE, &[(&server.id, Type::UUID)]).await.map_err(doing())?;
-                return Err(DatabaseError::OtherPeople);
-            }
-            Ok(time)
+            let marks: [Value<'_>; 2] = [(&server.marks.sign_ins, Type::BYTEA), (&server.marks.secret, Type::BYTEA)];
+            let differs = row.client.query_typed_one(DIFFERS, &marks).await.map_err(doing())?;
+            let refused = match (differs.get(0), differs.get(1)) {
+                (false, false) => return Ok(time),
+                (true, _) => DatabaseError::OtherPeople,
+                (false, true) => DatabaseError::OtherSecret,
+            };
+            row.client.execute_typed(LEAVE, &[(&server.id, Type::UUID)]).await.map_err(doing())?;
+            Err(refused)
         })
         .await?;
         row.lock().await?;

@@ -1,5 +1,6 @@
 //! `storage/database.json`: which home of which database a folder is a copy of, and of which state.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cap_std::fs::Dir;
@@ -17,6 +18,11 @@ const MARKER: &str = "storage/database.json";
 const MAX_OWNERS: usize = 64;
 /// Another one after each start of the machine.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Whether a folder is, or was, a copy of a home in a database.
+pub fn is_copy(folder: &Path) -> bool {
+    folder.join(MARKER).is_file()
+}
 
 /// The content of the marker.
 #[derive(Clone, Serialize, Deserialize)]

@@ -46,6 +46,7 @@ use journals::Journals;
 use looks::Looks;
 use manifest::Manifest;
 use marker::Marker;
+pub use marker::is_copy;
 use restore::OtherJournals;
 pub(super) use scan::PIECE;
 use storing::{Extent, Files};

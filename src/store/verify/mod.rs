@@ -75,6 +75,18 @@ impl Check {
         self.ok = false;
     }
 
+    /// Adds what the same check found in a home that is in this folder of the home.
+    pub fn add_of_folder(&mut self, folder: &str, other: Self) {
+        let in_folder = |mut finding: Finding| {
+            finding.path = format!("{folder}/{}", finding.path);
+            finding
+        };
+        self.ok &= other.ok;
+        self.count += other.count;
+        self.alarms.extend(other.alarms.into_iter().map(in_folder));
+        self.notes.extend(other.notes.into_iter().map(in_folder));
+    }
+
     /// Adds the findings about a session.
     fn add(&mut self, other: Self, session: Option<&SessionId>) {
         let of_session = |mut finding: Finding| {

@@ -10,13 +10,14 @@ import { useT } from '@/lib/i18n'
 /** Where everything is stored, and how to export and restore it. */
 export function Data() {
   const t = useT()
-  const home = useStatus().data?.home
+  const status = useStatus().data
   const canExport = useCommand('exportMd').enabled
-  if (home === undefined) return <Skeleton label={t('loading')} />
+  if (!status) return <Skeleton label={t('loading')} />
+  const { home, in_database: inDatabase } = status
   return (
     <div className="space-y-2.5 text-fg-2 text-small">
       <div>
-        <p>{t('dataHome')}</p>
+        <p>{t(inDatabase ? 'dataInDatabase' : 'dataHome')}</p>
         <p className="mt-1 inline-flex max-w-full items-center rounded-md border bg-code ps-2 text-fg">
           <code className="min-w-0 font-mono text-[12px] [overflow-wrap:anywhere]">{home}</code>
           <CopyButton label={t('dataCopyHome')} text={() => home} />

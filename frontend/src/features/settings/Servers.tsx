@@ -15,6 +15,9 @@ const STATES: Record<Server['state'], Key> = {
   dead: 'serverDead',
 }
 
+/** Seconds since its last sign of life for which a server that has ended is listed. */
+const SHOWN_DEAD = 600
+
 /** The servers of a cluster, and who owns which home. Shows nothing if the server is in none. */
 export const Servers = () => (useStatus().data?.in_cluster ? <Overview /> : null)
 
@@ -24,7 +27,8 @@ function Overview() {
   if (!data) {
     return error ? <QueryError error={error} /> : <Skeleton label={t('loading')} />
   }
-  const { servers, homes } = data
+  const { homes } = data
+  const servers = data.servers.filter(({ state, since_beat }) => state !== 'dead' || since_beat < SHOWN_DEAD)
   const left = data.home_count - homes.length
   return (
     <section className="space-y-3" aria-label={t('servers')}>
@@ -39,7 +43,7 @@ function Overview() {
           cells: [
             server.id === data.this_server ? t('serverThis', { address: server.address }) : server.address,
             t(STATES[server.state]),
-            count(server.works),
+            count(server.state === 'dead' ? 0 : server.works),
             count(server.homes),
             duration(server.since_beat * 1000),
             server.version,

@@ -14,9 +14,9 @@ export const config = {
   settingsOfCluster:
     'Each server of the cluster has its own config.yml and .env. Change them on all servers; the settings shown here are those of one.',
   servers: 'Servers',
-  serversDatabase: 'The database answers this server in {time}.',
+  serversDatabase: 'The database answers in {time}.',
   serverAddress: 'Address',
-  serverThis: '{address} (this one)',
+  serverThis: '{address} (has this home)',
   serverState: 'State',
   serverAlive: 'alive',
   serverDraining: 'stopping',

@@ -21,6 +21,8 @@ export const preferences = {
   effectNetwork: 'Uses the network',
   embedderReady: 'Search finds words and meaning ({model}).',
   embedderUnloaded: 'The model for semantic search is loaded at the first search.',
+  dataInDatabase:
+    'Everything miniclaw knows is in a database, and this folder is a copy of it. A copy of the folder is not a backup: whoever runs the server makes one with “miniclaw backup”.',
   dataHome: 'Everything miniclaw knows is in this folder, as plain files. To back it up, copy the folder.',
   dataCopyHome: 'Copy path',
   dataExportHint: 'Export the open conversation:',

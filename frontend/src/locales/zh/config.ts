@@ -15,9 +15,9 @@ export const config: Record<keyof typeof en, string> = {
   settingsOfCluster:
     '集群的每个服务器都有自己的 config.yml 和 .env，请在所有服务器上修改。此处显示的是其中一个服务器的设置。',
   servers: '服务器',
-  serversDatabase: '数据库在 {time} 内响应此服务器。',
+  serversDatabase: '数据库在 {time} 内响应。',
   serverAddress: '地址',
-  serverThis: '{address}（本机）',
+  serverThis: '{address}（持有此主文件夹）',
   serverState: '状态',
   serverAlive: '在线',
   serverDraining: '正在停止',

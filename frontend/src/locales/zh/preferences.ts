@@ -22,6 +22,8 @@ export const preferences: Record<keyof typeof en, string> = {
   effectNetwork: '使用网络',
   embedderReady: '搜索同时匹配关键词和语义（{model}）。',
   embedderUnloaded: '语义搜索的模型会在首次搜索时加载。',
+  dataInDatabase:
+    'miniclaw 的全部内容都保存在数据库中，这个文件夹只是其副本。复制该文件夹不等于备份，请由服务器管理员使用“miniclaw backup”备份。',
   dataHome: 'miniclaw 的全部内容都以普通文件的形式保存在这个文件夹中。复制该文件夹即可备份。',
   dataCopyHome: '复制路径',
   dataExportHint: '导出当前对话：',
