@@ -8202,6 +8202,8 @@ export interface components {
             needs_token: boolean;
             /** @description Whether it is a member of a cluster: GET /api/cluster. */
             in_cluster: boolean;
+            /** @description Whether the home is in a database, and `home` is a copy of it. */
+            in_database: boolean;
             /** @description Number of sessions in memory. */
             live_sessions: number;
             /** @description Ids of the sessions with a run under way. */

@@ -81,11 +81,12 @@ function Filter({ words, value, options, onChange }: FilterProps) {
   const t = useT()
   const label = useId()
   return (
-    <div className="flex items-center gap-2 text-small">
+    <div className="flex max-w-full items-center gap-2 text-small">
       <span id={label} className="text-fg-3">
         {words}
       </span>
       <Select
+        className="min-w-0"
         aria-labelledby={label}
         value={value ?? ''}
         options={[{ value: '', words: t('auditAll') }, ...options]}
