@@ -199,7 +199,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // `terminate` has waited for it.
+        // `kill` and `terminate` have waited for it.
         if matches!(self.child.try_wait(), Ok(Some(_))) {
             return;
         }

@@ -49,6 +49,10 @@ fn watcher(home: &Home, to: mpsc::Sender<Vec<PathBuf>>) -> Option<notify::Recomm
     };
     let mut watcher =
         notify::recommended_watcher(handler).inspect_err(|e| tracing::warn!(%e, "no file events")).ok()?;
+    // A folder that is replaced is not watched any more, but its replacement is an event of the home.
+    if let Err(error) = watcher.watch(home.path(), RecursiveMode::NonRecursive) {
+        tracing::warn!(%error, "cannot watch the home; looking every {} s instead", SWEEP.as_secs());
+    }
     for root in Root::HOME {
         if let Err(error) = watcher.watch(&home.path().join(root.to_string()), RecursiveMode::Recursive) {
             tracing::warn!(%root, %error, "cannot watch; looking every {} s instead", SWEEP.as_secs());
@@ -299,6 +303,19 @@ mod tests {
         let kept = follow.without_outdated(Changes { files, roots: BTreeSet::new() }).await;
         let kept: Vec<_> = kept.files.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(kept, ["memory/foreign.md", "memory/current.md", "memory/gone.md"]);
+    }
+
+    #[tokio::test]
+    async fn folder_that_is_made_again_is_an_event() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let knowledge = home.path().join("knowledge");
+        std::fs::remove_dir_all(&knowledge).unwrap();
+        let (to, mut events) = mpsc::channel(256);
+        let _watcher = watcher(&home, to).unwrap();
+        std::fs::create_dir(&knowledge).unwrap();
+        let paths = tokio::time::timeout(Duration::from_secs(20), events.recv()).await.expect("it is told").unwrap();
+        assert_eq!(paths, [knowledge]);
     }
 
     fn write(home: &Home, name: &str, text: &str) {
